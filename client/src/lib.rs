@@ -1,0 +1,1 @@
+//! A lockstep client and bots.

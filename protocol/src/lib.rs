@@ -1,0 +1,1 @@
+//! The lockstep wire protocol: bytes to messages and back; no IO in here.

@@ -1,0 +1,2 @@
+//! lockstepd: an authoritative lockstep game server.
+fn main() {}
