@@ -1,2 +1,11 @@
 //! lockstepd: an authoritative lockstep game server.
-fn main() {}
+#![warn(clippy::print_stdout, clippy::print_stderr)] // both panic when nobody reads any more; see `cli::output`
+
+mod cli;
+mod exit;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -1,0 +1,82 @@
+//! The command line (spec 6): one file a subcommand, each with its arguments and a `run`.
+
+mod completions;
+mod man;
+mod output;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::exit::{Failure, Status};
+
+/// Authoritative lockstep game server: players, bots and NPCs walk around each other, every client computes the same
+/// world, every journal replays to the same digests.
+#[derive(Parser)]
+#[command(name = "lockstepd", version, long_version = VERSIONS, max_term_width = 100, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lockstepd serve                                  the demo location on 127.0.0.1:7777
+  lockstepd bot --count 50 --seconds 30            fifty clients that check every tick
+  lockstepd replay data --verify                   the recorded journal, digest by digest
+  lockstepd simulate location.json --ticks 600     a location without a network
+
+`lockstepd COMMAND --help` shows the options and examples of each command.
+Exit status: 0 done, 1 the check or run failed, 2 bad usage or bad input,
+65 damaged data, 74 input or output failed, 78 configuration or location refused.";
+
+/// Release, and the versions that have to agree between machines.
+const VERSIONS: &str = concat!(env!("CARGO_PKG_VERSION"), "\nprotocol 1\njournal 1\nruleset 1");
+
+#[derive(Subcommand)]
+enum Command {
+    Completions(completions::CompletionsArguments),
+    Man(man::ManArguments),
+}
+
+/// Parses the command line, runs the command, reports its error.
+pub(crate) fn main() -> ExitCode {
+    let command_line = match CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        Err(message) => {
+            // Help and version go to stdout with status 0, errors to stderr with 2; a closed pipe is nobody's failure.
+            let _ = message.print();
+            return u8::try_from(message.exit_code()).map_or(Status::BadInput.into(), ExitCode::from);
+        }
+    };
+    match run(command_line.command) {
+        Ok(code) => code,
+        Err(error) => report(&error),
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+    }
+}
+
+/// Prints `error: …` lines and gives the status to end with.
+fn report(error: &anyhow::Error) -> ExitCode {
+    if error.downcast_ref::<output::ReaderGone>().is_some() {
+        return ExitCode::SUCCESS;
+    }
+    let mut stderr = std::io::stderr().lock();
+    let _ = writeln!(stderr, "error: {error:#}");
+    error
+        .downcast_ref::<Failure>()
+        .map_or(Status::Failed, |failure| failure.status)
+        .into()
+}
+
+/// The whole command as clap knows it: for completions and manual pages.
+fn description() -> clap::Command {
+    CommandLine::command()
+}
