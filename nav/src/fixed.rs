@@ -4,6 +4,7 @@
 //! and for where `i64` takes over are part of the contract, and nothing else of such a library would be used.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use bincode::{Decode, Encode};
@@ -28,9 +29,9 @@ pub enum FixedError {
     /// NaN or an infinity, or text that is no number.
     #[error("not a number")]
     NotANumber,
-    /// The magnitude is over the limit of the reader.
-    #[error("outside -{0} to {0}")]
-    OutOfRange(i32),
+    /// Outside the reader's range.
+    #[error("out of range")]
+    OutOfRange,
 }
 
 impl Fixed {
@@ -46,7 +47,8 @@ impl Fixed {
 
     /// A whole number; |value| ≤ 32767.
     pub const fn from_int(value: i32) -> Self {
-        Self(value << FRACTION_BITS)
+        // Checked for overflow, as a shift would not be.
+        Self(value * (1 << FRACTION_BITS))
     }
 
     /// Raw value: the number × 65536.
@@ -80,31 +82,45 @@ impl Fixed {
     /// # Errors
     /// NaN, infinities and larger magnitudes.
     pub fn from_f64(value: f64) -> Result<Self, FixedError> {
-        Self::from_f64_within(value, WORLD_LIMIT)
+        Self::from_f64_in(value, Self(-WORLD_LIMIT.0)..=WORLD_LIMIT)
     }
 
-    /// As [`Fixed::from_f64`] with another limit (whole metres).
+    /// As [`Fixed::from_f64`] with a range of its own. The value itself has to lie in it, not only what it is rounded to:
+    /// 16000.000001 is no coordinate although the nearest raw is one.
     ///
     /// # Errors
-    /// NaN, infinities and magnitudes over `limit`.
-    pub fn from_f64_within(value: f64, limit: Self) -> Result<Self, FixedError> {
+    /// NaN, infinities and values outside the range.
+    pub fn from_f64_in(value: f64, range: RangeInclusive<Self>) -> Result<Self, FixedError> {
         if !value.is_finite() {
             return Err(FixedError::NotANumber);
         }
-        let out_of_range = FixedError::OutOfRange(limit.0 >> FRACTION_BITS);
-        let bits = value.to_bits();
-        let exponent = ((bits >> 52) & 0x7ff) as i32;
-        // A subnormal is far below half a raw.
-        let mantissa = if exponent == 0 {
-            0
+        let fixed = Self::nearest(value).ok_or(FixedError::OutOfRange)?;
+        let (min, max) = range.into_inner();
+        // Only at the ends can rounding hide that the value lies outside.
+        let below = fixed < min || (fixed == min && value < min.decimal());
+        let above = fixed > max || (fixed == max && value > max.decimal());
+        if below || above {
+            Err(FixedError::OutOfRange)
         } else {
-            (bits & ((1 << 52) - 1)) | (1 << 52)
-        };
-        // value = mantissa × 2^(exponent − 1075), raw = value × 2^16.
+            Ok(fixed)
+        }
+    }
+
+    /// The nearest raw to a finite f64, ties to even, if its magnitude is below 2^31.
+    fn nearest(value: f64) -> Option<Self> {
+        const MANTISSA_BITS: i32 = 52;
+        let bits = value.to_bits();
+        let exponent = ((bits >> MANTISSA_BITS) & 0x7ff) as i32;
+        if exponent == 0 {
+            // 0, or a subnormal: far below half a raw.
+            return Some(Self::ZERO);
+        }
+        let mantissa = (bits & ((1 << MANTISSA_BITS) - 1)) | (1 << MANTISSA_BITS);
+        // value = mantissa × 2^(exponent − 1075), raw = value × 2^16 = mantissa / 2^shift.
         let shift = 1075 - exponent - FRACTION_BITS as i32;
         if shift < 22 {
-            // At least 2^52 / 2^21 = 2^31 raw: over every limit.
-            return Err(out_of_range);
+            // At least 2^52 / 2^21 = 2^31.
+            return None;
         }
         let magnitude = if shift > 60 {
             0
@@ -114,18 +130,17 @@ impl Fixed {
             let half = 1u64 << (shift - 1);
             floor + u64::from(rest > half || (rest == half && floor & 1 == 1))
         };
-        // Compared before rounding down hides it: 16000.000001 is over the limit although its raw is not.
-        let over = magnitude > limit.0 as u64
-            || (magnitude == limit.0 as u64 && shift <= 60 && mantissa > ((limit.0 as u64) << shift));
-        if over {
-            return Err(out_of_range);
-        }
-        let magnitude = magnitude as i32;
-        Ok(Self(if value.is_sign_negative() {
+        let magnitude = i32::try_from(magnitude).ok()?;
+        Some(Self(if value.is_sign_negative() {
             -magnitude
         } else {
             magnitude
         }))
+    }
+
+    /// The f64 nearest to the decimal that [`Display`](fmt::Display) writes; reading it gives this number back.
+    fn decimal(self) -> f64 {
+        self.to_string().parse().expect("Display writes a number")
     }
 }
 
@@ -189,7 +204,7 @@ impl Serialize for Fixed {
             serializer.serialize_i32(self.0 >> FRACTION_BITS)
         } else {
             // The shortest text that reads back to this f64 is the decimal it was parsed from.
-            serializer.serialize_f64(self.to_string().parse().expect("Display writes a number"))
+            serializer.serialize_f64(self.decimal())
         }
     }
 }
