@@ -2,11 +2,13 @@
 #![deny(clippy::float_arithmetic)]
 
 mod fixed;
+mod grid;
 pub mod json;
 mod planner;
 mod problem;
 
 pub use fixed::{FRACTION_BITS, Fixed, FixedError, GRID_ORIGIN_LIMIT, Point, WORLD_LIMIT};
+pub use grid::{CELLS_MAX, Cell, Grid, GridParameters, GridPlanner};
 pub use json::Document;
 pub use planner::{Circle, EditError, Goal, MapEdits, Planner, Query, Route, SearchStats};
 pub use problem::{Problem, Problems};
