@@ -1,0 +1,110 @@
+//! Every reference vector of the grid planner: found, complete, waypoints, cells and cost of every query.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nav::{Circle, Fixed, Goal, Grid, GridParameters, GridPlanner, Planner, Point, Query, Route};
+use serde_json::{Value, json};
+
+fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/nav-grid")
+}
+
+fn read_grid(text: &str) -> Grid {
+    let mut value = std::collections::BTreeMap::new();
+    let mut walkable = Vec::new();
+    for line in text.lines() {
+        if let Some((key, text)) = line.split_once(' ') {
+            value.insert(key, text);
+        } else {
+            walkable.extend(line.bytes().map(|byte| byte == b'1'));
+        }
+    }
+    let fixed = |key: &str| -> Fixed { value[key].parse().unwrap() };
+    Grid::from_cells(
+        GridParameters {
+            cell_size: fixed("cellSize"),
+            agent_radius: fixed("agentRadius"),
+            object_padding: fixed("objectPadding"),
+            boundary_padding: fixed("boundaryPadding"),
+            floor_y: fixed("floorY"),
+        },
+        Point::new(fixed("minX"), fixed("minZ")),
+        value["gridWidth"].parse().unwrap(),
+        value["gridDepth"].parse().unwrap(),
+        &walkable,
+    )
+}
+
+fn check_case(case: &Path) {
+    let read = |name: &str| fs::read_to_string(case.join(name)).expect(name);
+    let mut planner = GridPlanner::new(read_grid(&read("grid.txt")));
+    let floor_y = planner.grid().parameters().floor_y;
+    let (queries, expected) = (read("queries.jsonl"), read("expected.jsonl"));
+    assert_eq!(queries.lines().count(), expected.lines().count());
+    let mut route = Route::default();
+    for (number, (query, expected)) in queries.lines().zip(expected.lines()).enumerate() {
+        let value: Value = serde_json::from_str(query).unwrap();
+        let fixed = |value: &Value| Fixed::from_f64(value.as_f64().unwrap()).unwrap();
+        let point = |value: &Value| Point::new(fixed(&value[0]), fixed(&value[1]));
+        let also: Vec<Circle> = value["obstacles"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|circle| Circle {
+                centre: Point::new(fixed(&circle["x"]), fixed(&circle["z"])),
+                radius: fixed(&circle["radius"]),
+            })
+            .collect();
+        planner.plan(
+            &Query {
+                from: point(&value["from"]),
+                to: point(&value["to"]),
+                goal: if value["exact"] == true {
+                    Goal::Exact
+                } else {
+                    Goal::Nearest
+                },
+                agent_radius: Fixed::ZERO,
+                also: &also,
+                except: &[],
+                expanded_max: None,
+                want_cells: true,
+            },
+            &mut route,
+        );
+        let waypoints: Vec<Value> = route
+            .waypoints
+            .iter()
+            .map(|point| json!({"x": point.x, "y": floor_y, "z": point.z}))
+            .collect();
+        let answer = json!({
+            "found": route.found,
+            "complete": route.complete,
+            "waypoints": waypoints,
+            "cells": route.cells,
+            "cost": route.cost,
+        });
+        let expected: Value = serde_json::from_str(expected).unwrap();
+        assert_eq!(
+            answer,
+            expected,
+            "{} line {}: {query}",
+            case.display(),
+            number + 1
+        );
+    }
+}
+
+#[test]
+fn every_query_of_every_case() {
+    let mut cases: Vec<PathBuf> = fs::read_dir(vectors())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    cases.sort();
+    assert!(!cases.is_empty());
+    for case in cases {
+        check_case(&case);
+    }
+}
