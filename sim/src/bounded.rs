@@ -115,6 +115,20 @@ impl<T, const MAX: usize> List<T, MAX> {
     pub fn into_vec(self) -> Vec<T> {
         self.0
     }
+
+    /// Removes all elements, keeping their memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl<T: Copy, const MAX: usize> List<T, MAX> {
+    /// Becomes the first `MAX` of `items`, reusing its memory; whether some were cut off.
+    pub fn fill_cut(&mut self, items: &[T]) -> bool {
+        self.0.clear();
+        self.0.extend_from_slice(&items[..items.len().min(MAX)]);
+        items.len() > MAX
+    }
 }
 
 impl<T, const MAX: usize> Deref for List<T, MAX> {
