@@ -1,17 +1,25 @@
 //! The definition of a location as one value with one hash (spec 5.3): the only identity that a map has.
 
-use bincode::{Decode, Encode};
+use bincode::de::Decoder;
+use bincode::error::DecodeError;
+use bincode::{Decode, Encode, impl_borrow_decode};
+use sim::bounded::Text;
 
+use crate::blob::Blob;
 use crate::wire::{self, WireError};
 
-/// Bytes of an encoded bundle, and what decoding one may claim beside.
+/// Bytes of an encoded bundle.
 pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Map files of a location.
+pub const FILES_MAX: usize = 4_096;
+/// Bytes of a map file's path.
+pub const PATH_BYTES_MAX: usize = 4_096;
 
 /// Decoded, a bundle has the bytes of its files and a little for each name.
 const BUNDLE_DECODED_BYTES_MAX: usize = 2 * BUNDLE_BYTES_MAX;
 
 /// A location file, the maps that it names, and what flags overrode.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct Bundle {
     /// The location file as read.
     pub location: Vec<u8>,
@@ -23,35 +31,49 @@ pub struct Bundle {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// Why bytes are no bundle.
+/// Why something is no bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// Over [`BUNDLE_BYTES_MAX`].
     #[error("a definition of {0} bytes where at most {BUNDLE_BYTES_MAX} are allowed")]
     TooLarge(usize),
-    /// Not a bundle.
-    #[error(transparent)]
-    Wire(#[from] WireError),
+    /// Over [`FILES_MAX`] or [`PATH_BYTES_MAX`].
+    #[error("more than {FILES_MAX} map files, or a path of more than {PATH_BYTES_MAX} bytes")]
+    Files,
     /// Two definitions with the same files would have two hashes.
     #[error("the files of a definition are not sorted by their paths, or one is there twice")]
     Order,
+    /// Not a bundle.
+    #[error(transparent)]
+    Wire(#[from] WireError),
 }
 
 impl Bundle {
     /// A bundle of these files, put in their order.
+    ///
+    /// # Errors
+    /// What [`Bundle::decode`] would refuse: too many or too large, a path twice.
     pub fn new(
         location: Vec<u8>,
         tick_rate: Option<u16>,
         bots: Option<u32>,
         mut files: Vec<(String, Vec<u8>)>,
-    ) -> Self {
+    ) -> Result<Self, BundleError> {
+        if files.len() > FILES_MAX || files.iter().any(|(path, _)| path.len() > PATH_BYTES_MAX) {
+            return Err(BundleError::Files);
+        }
         files.sort();
-        Self {
+        let bundle = Self {
             location,
             tick_rate,
             bots,
             files,
+        };
+        let length = bundle.encode().len();
+        if length > BUNDLE_BYTES_MAX {
+            return Err(BundleError::TooLarge(length));
         }
+        bundle.checked()
     }
 
     /// The canonical bytes.
@@ -67,21 +89,92 @@ impl Bundle {
         if bytes.len() > BUNDLE_BYTES_MAX {
             return Err(BundleError::TooLarge(bytes.len()));
         }
-        let bundle: Self = wire::decode::<_, BUNDLE_DECODED_BYTES_MAX>(bytes)?;
-        if bundle.files.is_sorted_by(|a, b| a.0 < b.0) {
-            Ok(bundle)
-        } else {
-            Err(BundleError::Order)
-        }
+        wire::decode::<Self, BUNDLE_DECODED_BYTES_MAX>(bytes)?.checked()
     }
 
     /// BLAKE3 of the canonical bytes.
     pub fn hash(&self) -> [u8; 32] {
         hash(&self.encode())
     }
+
+    fn checked(self) -> Result<Self, BundleError> {
+        if self.files.is_sorted_by(|a, b| a.0 < b.0) {
+            Ok(self)
+        } else {
+            Err(BundleError::Order)
+        }
+    }
 }
 
 /// The hash of a bundle of which the canonical bytes are at hand.
 pub fn hash(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
+}
+
+impl<Context> Decode<Context> for Bundle {
+    fn decode<D: Decoder<Context = Context>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let location = file(decoder)?;
+        let tick_rate = Option::<u16>::decode(decoder)?;
+        let bots = Option::<u32>::decode(decoder)?;
+        let count = u64::decode(decoder)?;
+        if count > FILES_MAX as u64 {
+            return Err(DecodeError::Other("more map files than a location may have"));
+        }
+        let mut files = Vec::new();
+        for _ in 0..count {
+            let path = Text::<PATH_BYTES_MAX>::decode(decoder)?;
+            files.push((path.to_string(), file(decoder)?));
+        }
+        Ok(Self {
+            location,
+            tick_rate,
+            bots,
+            files,
+        })
+    }
+}
+
+impl_borrow_decode!(Bundle);
+
+/// The bytes of one file; memory grows as they are read.
+fn file<D: Decoder>(decoder: &mut D) -> Result<Vec<u8>, DecodeError> {
+    Ok(Blob::<BUNDLE_BYTES_MAX>::decode(decoder)?.into_bytes().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(paths: &[&str]) -> Result<Bundle, BundleError> {
+        let files = paths
+            .iter()
+            .map(|path| (path.to_string(), path.as_bytes().to_vec()));
+        Bundle::new(b"{}".to_vec(), Some(30), None, files.collect())
+    }
+
+    #[test]
+    fn files_are_sorted_and_the_hash_is_of_the_bytes() {
+        let sorted = bundle(&["a", "b"]).expect("fits");
+        assert_eq!(sorted, bundle(&["b", "a"]).expect("fits"));
+        assert_eq!(Bundle::decode(&sorted.encode()).expect("a bundle"), sorted);
+        assert_eq!(sorted.hash(), hash(&sorted.encode()));
+        assert!(matches!(bundle(&["a", "a"]), Err(BundleError::Order)));
+    }
+
+    #[test]
+    fn unsorted_files_and_false_lengths_are_refused() {
+        let mut unsorted = bundle(&["a", "b"]).expect("fits");
+        unsorted.files.swap(0, 1);
+        assert!(matches!(
+            Bundle::decode(&unsorted.encode()),
+            Err(BundleError::Order)
+        ));
+        // A file that says it has 2^32 bytes, one that says it has 60 MiB.
+        for length in [1u64 << 32, 60 << 20] {
+            assert!(matches!(
+                Bundle::decode(&wire::encode(&length)),
+                Err(BundleError::Wire(_))
+            ));
+        }
+    }
 }
