@@ -1,1 +1,6 @@
-//! End-to-end tests: the real binary, real sockets, real files.
+//! End-to-end tests: the real binary, real sockets and files on loopback, on ports the system picks. They wait for events
+//! (lines the daemon prints, messages, exits), never for a time to pass; limits only keep a hang from lasting for ever.
+
+mod crash;
+mod harness;
+mod serve;
