@@ -40,12 +40,21 @@ pub enum WireError {
 /// # Errors
 /// Anything that is not exactly one value within the limit.
 pub fn decode<T: Decode<()>, const LIMIT: usize>(bytes: &[u8]) -> Result<T, WireError> {
-    let configuration = bincode::config::standard().with_limit::<LIMIT>();
-    let (value, consumed) = bincode::decode_from_slice(bytes, configuration)?;
-    match bytes.len() - consumed {
+    let (value, rest) = decode_prefix::<T, LIMIT>(bytes)?;
+    match rest.len() {
         0 => Ok(value),
         rest => Err(WireError::Trailing(rest)),
     }
+}
+
+/// The value that `bytes` begin with, and the bytes behind it; decoding claims at most `LIMIT` bytes of memory.
+///
+/// # Errors
+/// Bytes that begin with no value within the limit.
+pub fn decode_prefix<T: Decode<()>, const LIMIT: usize>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
+    let configuration = bincode::config::standard().with_limit::<LIMIT>();
+    let (value, consumed) = bincode::decode_from_slice(bytes, configuration)?;
+    Ok((value, &bytes[consumed..]))
 }
 
 /// A message from a client whose `Hello` has been accepted.

@@ -3,6 +3,8 @@
 
 mod cli;
 mod exit;
+#[allow(dead_code, unused_imports)] // until every subcommand that uses it is there
+mod journal;
 
 use std::process::ExitCode;
 

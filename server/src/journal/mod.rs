@@ -1,0 +1,22 @@
+//! The journal: initial state + every turn's commands = every state ever reached (spec 5).
+//!
+//! ```text
+//! open ── lock, last run, last segment, check, cut a torn tail, replay ──▶ World, sessions, answers
+//!   └──▶ Writer ── JournalThread::spawn ──▶ append(records, release) … close
+//! ```
+//!
+//! - [`segment`]: files byte by byte; [`record`]: what is in them; [`run`]: folders and names.
+//! - [`writer`]: the open segment; [`thread`]: whoever waits for its writes.
+//! - [`recovery`]: from what is on the disk to a World that goes on.
+//! - [`reader`]: a whole run from its first record to its last, for the commands that look into journals.
+
+pub(crate) mod record;
+mod recovery;
+pub(crate) mod run;
+pub(crate) mod segment;
+pub(crate) mod thread;
+pub(crate) mod writer;
+
+pub(crate) use recovery::{Damage, OpenError, OpenOptions, Opened, open};
+pub(crate) use thread::JournalThread;
+pub(crate) use writer::{Failure, Writer};
