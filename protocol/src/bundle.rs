@@ -3,7 +3,9 @@
 use bincode::de::Decoder;
 use bincode::error::DecodeError;
 use bincode::{Decode, Encode, impl_borrow_decode};
+use nav::Problems;
 use sim::bounded::Text;
+use sim::{Definition, Sources};
 
 use crate::blob::Blob;
 use crate::wire::{self, WireError};
@@ -95,6 +97,20 @@ impl Bundle {
     /// BLAKE3 of the canonical bytes.
     pub fn hash(&self) -> [u8; 32] {
         hash(&self.encode())
+    }
+
+    /// Reads the location and its maps by the same parsers as the server; no path is opened.
+    ///
+    /// # Errors
+    /// Every problem in every file, each with its place; the location file is called `location_file` there.
+    pub fn definition(&self, location_file: &str) -> Result<Definition, Problems> {
+        Definition::load(&Sources {
+            location_file,
+            location: &self.location,
+            tick_rate: self.tick_rate,
+            bots: self.bots,
+            files: &self.files,
+        })
     }
 
     fn checked(self) -> Result<Self, BundleError> {

@@ -4,7 +4,7 @@
 use bincode::{Decode, Encode};
 use nav::Fixed;
 use sim::bounded::{List, Text};
-use sim::{CharacterId, Command, Event, NAME_BYTES_MAX};
+use sim::{CHARACTERS_MAX, CharacterId, Command, Event, NAME_BYTES_MAX};
 
 use crate::blob::Blob;
 use crate::codes::Code;
@@ -34,8 +34,6 @@ pub const REPORT_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const TURN_BYTES_MAX: usize = 64 * 1024;
 /// Commands of one turn: the smallest has two bytes.
 pub const TURN_COMMANDS_MAX: usize = TURN_BYTES_MAX / 2;
-/// Characters of a location (spec 3.4).
-pub const CHARACTERS_MAX: usize = 16_384;
 
 /// What a `Hello` takes beside its texts: variant, magic, version, features, enums, view, resume, need, lengths.
 const HELLO_FIXED_BYTES_MAX: usize = 6 + 9 + 2 + 23 + 61 + 33 + 8;

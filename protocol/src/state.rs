@@ -4,18 +4,9 @@ use bincode::de::Decoder;
 use bincode::enc::Encoder;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{Decode, Encode, impl_borrow_decode};
-use nav::{Fixed, MapEdits, Point};
+use nav::{Fixed, Point};
 use sim::bounded::{List, TooLong};
-use sim::{Animation, CharacterId, Kind, Label, Name, POLYGON_POINTS_MAX};
-
-use crate::message::CHARACTERS_MAX;
-
-/// Waypoints of a path (spec 3.4).
-pub const WAYPOINTS_MAX: usize = 4_096;
-/// Obstacles of a location (spec 3.4).
-pub const OBSTACLES_MAX: usize = 4_096;
-/// Areas of a map; each is one byte here.
-pub const AREAS_MAX: usize = 65_536;
+use sim::{Animation, CHARACTERS_MAX, CharacterId, Kind, MapState, Name, PATH_WAYPOINTS_MAX};
 
 /// The characters in a view after a step, as differences to the State before.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -30,53 +21,6 @@ pub struct State {
     pub changed: Changes,
     /// Who left the view or the location, in id order.
     pub gone: List<CharacterId, CHARACTERS_MAX>,
-}
-
-/// The map in use and what has been changed on it (spec 5.4: the same bytes as in a snapshot).
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct MapState {
-    /// The map's name in the location.
-    pub name: Label,
-    /// Per area in file order: open.
-    pub available: List<bool, AREAS_MAX>,
-    /// Obstacles of the file that were removed, in name order.
-    pub removed: List<Label, OBSTACLES_MAX>,
-    /// Obstacles added since, in name order.
-    pub added: List<(Label, List<Point, POLYGON_POINTS_MAX>), OBSTACLES_MAX>,
-}
-
-impl MapState {
-    /// The state of the map `name` with these edits.
-    ///
-    /// # Errors
-    /// A name or a list is over the wire's limit.
-    pub fn new(name: &str, edits: &MapEdits) -> Result<Self, TooLong> {
-        let removed: Result<Vec<Label>, TooLong> = edits.removed.iter().map(Label::new).collect();
-        let added: Result<Vec<_>, TooLong> = edits
-            .added
-            .iter()
-            .map(|(name, polygon)| Ok((Label::new(name)?, List::new(polygon.clone())?)))
-            .collect();
-        Ok(Self {
-            name: Label::new(name)?,
-            available: List::new(edits.available.clone())?,
-            removed: List::new(removed?)?,
-            added: List::new(added?)?,
-        })
-    }
-
-    /// The edits alone.
-    pub fn edits(&self) -> MapEdits {
-        MapEdits {
-            available: self.available.to_vec(),
-            removed: self.removed.iter().map(|name| name.to_string()).collect(),
-            added: self
-                .added
-                .iter()
-                .map(|(name, polygon)| (name.to_string(), polygon.to_vec()))
-                .collect(),
-        }
-    }
 }
 
 /// Changes in strictly ascending id order; on the wire each id is the difference to the one before.
@@ -162,7 +106,7 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq, Default, Encode, Decode)]
 pub struct Path {
     /// In walking order, metres.
-    pub waypoints: List<Point, WAYPOINTS_MAX>,
+    pub waypoints: List<Point, PATH_WAYPOINTS_MAX>,
     /// Which of them is next.
     pub index: u32,
 }
