@@ -5,6 +5,7 @@ mod cli;
 mod exit;
 #[allow(dead_code, unused_imports)] // until every subcommand that uses it is there
 mod journal;
+mod location_files;
 
 use std::process::ExitCode;
 

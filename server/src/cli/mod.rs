@@ -1,8 +1,15 @@
 //! The command line (spec 6): one file a subcommand, each with its arguments and a `run`.
 
+mod bench;
 mod completions;
+mod input;
 mod man;
+mod map;
 mod output;
+mod path;
+mod picture;
+mod question;
+mod simulate;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,6 +43,9 @@ const VERSIONS: &str = concat!(env!("CARGO_PKG_VERSION"), "\nprotocol 1\njournal
 
 #[derive(Subcommand)]
 enum Command {
+    Simulate(simulate::SimulateArguments),
+    Path(path::PathArguments),
+    Bench(bench::BenchArguments),
     Completions(completions::CompletionsArguments),
     Man(man::ManArguments),
 }
@@ -58,6 +68,9 @@ pub(crate) fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Path(arguments) => path::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }
@@ -68,12 +81,20 @@ fn report(error: &anyhow::Error) -> ExitCode {
     if error.downcast_ref::<output::ReaderGone>().is_some() {
         return ExitCode::SUCCESS;
     }
+    let (mut status, mut innermost) = (None, error);
+    while let Some(failure) = innermost.downcast_ref::<Failure>() {
+        status = status.or(Some(failure.status));
+        innermost = &failure.error;
+    }
     let mut stderr = std::io::stderr().lock();
+    if let Some(problems) = innermost.downcast_ref::<nav::Problems>() {
+        for line in problems.to_string().lines() {
+            let _ = writeln!(stderr, "error: {line}");
+        }
+        return status.unwrap_or(Status::BadInput).into();
+    }
     let _ = writeln!(stderr, "error: {error:#}");
-    error
-        .downcast_ref::<Failure>()
-        .map_or(Status::Failed, |failure| failure.status)
-        .into()
+    status.unwrap_or(Status::Failed).into()
 }
 
 /// The whole command as clap knows it: for completions and manual pages.

@@ -1,0 +1,62 @@
+//! `lockstepd bench nav|scen|tick`: measurements. Times never decide the exit status; wrong answers do.
+
+mod nav;
+mod scen;
+mod tick;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use comfy_table::{CellAlignment, Table, presets};
+
+/// Measure planning and ticking
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArguments {
+    #[command(subcommand)]
+    measurement: Measurement,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lockstepd bench nav
+  lockstepd bench scen Berlin_1_256.map.scen
+  lockstepd bench tick --characters 1000 --map Berlin_1_256.map
+
+Build with --release before you believe a time.";
+
+#[derive(Subcommand)]
+enum Measurement {
+    Nav(nav::NavArguments),
+    Scen(scen::ScenArguments),
+    Tick(tick::TickArguments),
+}
+
+/// Measures and prints a table, or JSON.
+///
+/// # Errors
+/// Bad input; IO.
+pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
+    if cfg!(debug_assertions) {
+        super::output::complain(
+            "note: built without optimisation; use --release for times that mean something",
+        );
+    }
+    match &arguments.measurement {
+        Measurement::Nav(arguments) => nav::run(arguments),
+        Measurement::Scen(arguments) => scen::run(arguments),
+        Measurement::Tick(arguments) => tick::run(arguments),
+    }
+}
+
+/// A table whose first `left` columns are text and whose others are numbers.
+fn table(header: &[&str], left: usize) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_header(header);
+    for column in table.column_iter_mut().skip(left) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

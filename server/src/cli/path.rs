@@ -1,0 +1,171 @@
+//! `lockstepd path MAP`: one question to a map, or a file of them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use nav::{Fixed, Goal, Point, Route};
+
+use super::input;
+use super::map::MapInput;
+use super::output::{self, Output};
+use super::picture::{Layer, Picture};
+use super::question::{self, Answer, Question, RADIUS_MAX};
+use crate::exit::{Status, WithStatus, bad_input};
+
+/// Plan a path on a map (.json, .txt or .map), or answer a file of queries
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PathArguments {
+    /// Map: polygons (.json), baked grid (.txt) or MovingAI octile map (.map)
+    map: PathBuf,
+    /// Start, metres
+    #[arg(long, value_name = "X,Z", value_parser = point, allow_hyphen_values = true, required_unless_present = "queries")]
+    from: Option<Point>,
+    /// Requested end, metres
+    #[arg(long, value_name = "X,Z", value_parser = point, allow_hyphen_values = true, required_unless_present = "queries")]
+    to: Option<Point>,
+    /// Only a path to the requested end itself (snapped by at most 8 m); default: to the nearest place that can be reached
+    #[arg(long)]
+    exact: bool,
+    /// Radius of who asks, metres, for planners with radius classes; the grid has its agentRadius in the map
+    #[arg(long, value_name = "R", value_parser = radius)]
+    radius: Option<Fixed>,
+    /// People who stand in the way: [{"x": 1, "z": 2, "radius": 0.45}, …]
+    #[arg(long, value_name = "FILE.json")]
+    obstacles: Option<PathBuf>,
+    /// Print JSON: one object, or with --queries one a line
+    #[arg(long)]
+    json: bool,
+    /// Draw map and path
+    #[arg(long, value_name = "OUT.svg")]
+    svg: Option<PathBuf>,
+    /// What to draw, all by default
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "svg")]
+    layers: Vec<Layer>,
+    /// Questions, one JSON object a line: {"from": [x, z], "to": [x, z], "exact": false, "obstacles": […]}; `-` is stdin
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["from", "to", "exact", "svg"])]
+    queries: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lockstepd path town.json --from 2,3 --to 40.5,12
+  lockstepd path town.json --from 2,3 --to 40.5,12 --svg path.svg --layers cells,route,ends
+  lockstepd path town.txt --from -3,0 --to 8,8 --exact --obstacles people.json --json
+  lockstepd path town.txt --queries queries.jsonl --json
+
+No path is an answer too, with status 0: `\"found\": false`.";
+
+/// Answers.
+///
+/// # Errors
+/// Bad input; IO.
+pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
+    let mut map = MapInput::read(&arguments.map)?;
+    let obstacles = match &arguments.obstacles {
+        None => Vec::new(),
+        Some(path) => {
+            let bytes = input::read(path, input::OBSTACLES_BYTES_MAX)?;
+            question::parse_obstacles(&input::name(path), &bytes)?
+        }
+    };
+    let mut questions = match (&arguments.queries, arguments.from, arguments.to) {
+        (Some(queries), ..) => question::read_all(queries)?,
+        (None, Some(from), Some(to)) => vec![Question {
+            from,
+            to,
+            goal: if arguments.exact {
+                Goal::Exact
+            } else {
+                Goal::Nearest
+            },
+            agent_radius: Fixed::ZERO,
+            obstacles: Vec::new(),
+        }],
+        _ => return Err(bad_input("--from and --to, or --queries")),
+    };
+    for question in &mut questions {
+        question.agent_radius = arguments.radius.unwrap_or_default();
+        question.obstacles.extend_from_slice(&obstacles);
+    }
+
+    let floor_y = map.planner.grid().parameters().floor_y;
+    let mut output = Output::stdout();
+    let mut route = Route::default();
+    let mut progress = output::progress(questions.len() as u64, "queries");
+    for (done, question) in questions.iter().enumerate() {
+        question.ask(&mut map.planner, true, &mut route);
+        if arguments.json {
+            output.json(&Answer::new(&route, floor_y))?;
+        } else {
+            print(&mut output, question, &route)?;
+        }
+        progress.at(done as u64);
+    }
+    drop(progress);
+    if let (Some(path), [question]) = (&arguments.svg, &questions[..]) {
+        let layers = if arguments.layers.is_empty() {
+            Layer::value_variants()
+        } else {
+            &arguments.layers
+        };
+        let picture = Picture {
+            grid: map.planner.grid(),
+            areas: &map.areas,
+            obstacles: &map.obstacles,
+            question,
+            route: &route,
+            layers,
+        };
+        std::fs::write(path, picture.svg())
+            .with_context(|| path.display().to_string())
+            .with_status(Status::Io)?;
+    }
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A route for people.
+fn print(output: &mut Output, question: &Question, route: &Route) -> anyhow::Result<()> {
+    let (from, to) = (question.from, question.to);
+    let way = format!("{}, {} to {}, {}", from.x, from.z, to.x, to.z);
+    if !route.found {
+        return output.line(format_args!("{way}: no path ({} expanded)", route.stats.expanded));
+    }
+    let end = if route.complete {
+        "complete"
+    } else {
+        "to the nearest place that can be reached"
+    };
+    output.line(format_args!(
+        "{way}: {end}, {} cells, cost {}, {} expanded",
+        route.cells.len(),
+        route.cost,
+        route.stats.expanded
+    ))?;
+    for waypoint in &route.waypoints {
+        output.line(format_args!("  {}, {}", waypoint.x, waypoint.z))?;
+    }
+    Ok(())
+}
+
+/// `x,z`.
+fn point(text: &str) -> Result<Point, String> {
+    let (x, z) = text
+        .split_once(',')
+        .ok_or("not X,Z: two numbers with a comma between")?;
+    let number = |text: &str| Fixed::from_str(text.trim()).map_err(|error| format!("{text}: {error}"));
+    Ok(Point::new(number(x)?, number(z)?))
+}
+
+fn radius(text: &str) -> Result<Fixed, String> {
+    let radius = Fixed::from_str(text).map_err(|error| error.to_string())?;
+    if (Fixed::ZERO..=RADIUS_MAX).contains(&radius) {
+        Ok(radius)
+    } else {
+        Err(format!("outside 0 to {RADIUS_MAX}"))
+    }
+}
