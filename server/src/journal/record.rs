@@ -2,11 +2,11 @@
 
 use bincode::{Decode, Encode};
 use bytes::BytesMut;
-use protocol::message::{CHARACTERS_MAX, Role, Short, TURN_COMMANDS_MAX};
+use protocol::message::{Role, Short, TURN_COMMANDS_MAX};
 use protocol::wire::{self, WireError};
 use protocol::{Blob, Bundle, Code, Origin};
 use sim::bounded::{List, Text, TooLong};
-use sim::{CharacterId, Command, Name};
+use sim::{CHARACTERS_MAX, CharacterId, Command, Name};
 
 use super::segment::{Kind, PAYLOAD_BYTES_MAX};
 
