@@ -10,13 +10,15 @@
 //! - [`recovery`]: from what is on the disk to a World that goes on.
 //! - [`reader`]: a whole run from its first record to its last, for the commands that look into journals.
 
+pub(crate) mod reader;
 pub(crate) mod record;
 mod recovery;
 pub(crate) mod run;
 pub(crate) mod segment;
+pub(crate) mod sessions;
 pub(crate) mod thread;
 pub(crate) mod writer;
 
-pub(crate) use recovery::{Damage, OpenError, OpenOptions, Opened, open};
+pub(crate) use recovery::{OpenError, OpenOptions, Opened, open};
 pub(crate) use thread::JournalThread;
 pub(crate) use writer::{Failure, Writer};

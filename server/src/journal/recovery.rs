@@ -1,15 +1,24 @@
 //! From what is on the disk to a World that goes on (spec 5.7).
 
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use protocol::Bundle;
 use sim::bounded::TooLong;
-use sim::{CharacterId, Definition, SnapshotError, World};
+use sim::{CharacterId, Definition, World};
 
-use super::record::{Answer, Nonce, Session};
+use super::reader::{Damage, ReadError, SegmentReader, Torn, checked_segments, torn_or_damaged};
+use super::record::{Answer, CloseReason, Keyframe, Nonce, Record, Session, Sessions};
+use super::run::{self, RunFolder, SegmentFile};
+use super::segment::{Chain, Header};
+use super::sessions::SessionTable;
 use super::writer::{Failure, Writer};
 use crate::exit::Status;
+
+/// The file in a location's folder that whoever writes its journal holds locked.
+const LOCK_NAME: &str = "lock";
 
 /// What to open.
 #[derive(Clone, Copy, Debug)]
@@ -52,18 +61,6 @@ pub(crate) struct Opened {
     pub(crate) journal: Writer,
 }
 
-/// Bytes that were durable and are no longer what was written.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: damaged at offset {offset}, tick {tick}: {what}", path.display())]
-pub(crate) struct Damage {
-    pub(crate) path: PathBuf,
-    /// Of the record that is bad.
-    pub(crate) offset: u64,
-    /// The tick that would have come next there.
-    pub(crate) tick: u64,
-    pub(crate) what: String,
-}
-
 /// Why a location's journal cannot be opened. Nothing has been changed then but what the notes of 5.7 say.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
@@ -79,14 +76,12 @@ pub(crate) enum OpenError {
     Write(#[from] Failure),
     #[error("the keyframe: {0}")]
     TooLong(#[from] TooLong),
-    #[error("{}: ruleset {found:?}, this release plays {known:?}", path.display())]
+    #[error("{}: made by ruleset {} ({:016x}), this release plays {} ({:016x}); --new-run begins anew", path.display(), found.0, found.1, known.0, known.1)]
     Ruleset {
         path: PathBuf,
         found: (u32, u64),
         known: (u32, u64),
     },
-    #[error("{}: the keyframe cannot be loaded: {error}", path.display())]
-    Snapshot { path: PathBuf, error: SnapshotError },
 }
 
 impl OpenError {
@@ -94,8 +89,17 @@ impl OpenError {
     pub(crate) fn status(&self) -> Status {
         match self {
             Self::Name(_) | Self::Locked(_) | Self::TooLong(_) => Status::Refused,
-            Self::Damage(_) | Self::Ruleset { .. } | Self::Snapshot { .. } => Status::DamagedData,
+            Self::Damage(_) | Self::Ruleset { .. } => Status::DamagedData,
             Self::Io { .. } | Self::Write(_) => Status::Io,
+        }
+    }
+}
+
+impl From<ReadError> for OpenError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Io { path, error } => Self::Io { path, error },
+            ReadError::Bad(damage) | ReadError::Damage(damage) => Self::Damage(damage),
         }
     }
 }
@@ -105,5 +109,340 @@ impl OpenError {
 /// # Errors
 /// See [`OpenError`].
 pub(crate) fn open(options: &OpenOptions<'_>) -> Result<Opened, OpenError> {
-    Err(OpenError::Name(options.location.to_owned()))
+    let folder = location_folder(options)?;
+    let lock = lock(&folder)?;
+    let opening = Opening {
+        options,
+        folder: &folder,
+        lock,
+    };
+    let runs = run::runs(&folder).map_err(at(&folder))?;
+    let Some(last) = runs.last() else {
+        return opening.begin(1, "no run yet".to_owned());
+    };
+    let next = last.number + 1;
+    if options.new_run {
+        return opening.begin(next, "a new run was asked for".to_owned());
+    }
+    let segments = checked_segments(&last.path)?;
+    let (segment, header) = segments.last().expect("a checked run has a segment");
+    if header.definition != options.bundle.hash() {
+        return opening.begin(next, "the definition is another than the last run's".to_owned());
+    }
+    let found = (header.ruleset, header.ruleset_hash);
+    let known = ruleset(options.definition);
+    if found != known {
+        let path = segment.path.clone();
+        return Err(OpenError::Ruleset { path, found, known });
+    }
+    opening.go_on(last, segment)
+}
+
+/// What all of an opening needs.
+struct Opening<'a> {
+    options: &'a OpenOptions<'a>,
+    folder: &'a Path,
+    lock: Arc<File>,
+}
+
+impl Opening<'_> {
+    /// Begins a run: its folder appears with its first segment whole.
+    fn begin(&self, number: u64, why: String) -> Result<Opened, OpenError> {
+        let world = World::new(self.options.definition);
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| at(self.folder)(io::Error::other(error)))?;
+        let path = self.folder.join(run::run_name(number));
+        let temporary = self.folder.join(format!(".{}.tmp", run::run_name(number)));
+        if temporary.exists() {
+            fs::remove_dir_all(&temporary).map_err(at(&temporary))?;
+        }
+        fs::create_dir(&temporary).map_err(at(&temporary))?;
+        let start = Start {
+            segment: 0,
+            chain: Chain::default(),
+            run: id,
+            sessions: Sessions::new(world.tick(), Vec::new(), Vec::new(), Vec::new())?,
+        };
+        let mut journal = self.begin_segment(&temporary, start, &world)?;
+        fs::rename(&temporary, &path).map_err(at(&path))?;
+        run::sync_folder(self.folder).map_err(at(self.folder))?;
+        let name = journal.path().file_name().map(|name| path.join(name));
+        journal.renamed(name.unwrap_or_else(|| path.clone()));
+        Ok(Opened {
+            world,
+            run: id,
+            run_number: number,
+            fresh: true,
+            sessions: Vec::new(),
+            answers: Vec::new(),
+            nonces: Vec::new(),
+            last_session: 0,
+            leave: Vec::new(),
+            notes: vec![format!("{}: a new run begins: {why}", path.display())],
+            journal,
+        })
+    }
+
+    /// Goes on in a run whose last segment this is.
+    fn go_on(&self, run: &RunFolder, segment: &SegmentFile) -> Result<Opened, OpenError> {
+        let mut notes = Vec::new();
+        let mut reader = SegmentReader::open(segment)?;
+        if let Some(torn) = read_to_end(&mut reader)? {
+            let saved = cut(&torn).map_err(at(&segment.path))?;
+            reader.end_here();
+            notes.push(format!(
+                "{}: torn tail of {} bytes at offset {}, tick {} ({}): saved as {}, cut off",
+                segment.path.display(),
+                torn.bytes,
+                torn.at.offset,
+                torn.at.tick,
+                torn.at.what,
+                saved.display()
+            ));
+        }
+        if reader.closed() == Some(CloseReason::RunEnded) {
+            return self.begin(run.number + 1, "the last run was ended".to_owned());
+        }
+        let chain = reader.chain();
+        let keyframe = reader.last_keyframe().expect("a segment begins with a keyframe");
+        reader.seek(keyframe)?;
+        let (world, mut table) = replay(&mut reader, self.options.definition)?;
+        let strays = table.settle(&world);
+        for session in &strays.ended {
+            notes.push(format!("session {session} ends: its character is gone"));
+        }
+        for character in &strays.leave {
+            notes.push(format!("player {} leaves: no session commands it", character.0));
+        }
+        let last_session = table.last_session();
+        let (sessions, answers, nonces) = table.into_parts();
+        sync_what_was_read(segment, run, self.folder)?;
+        remove_temporaries(&run.path).map_err(at(&run.path))?;
+        let id = reader.header().run;
+        let start = Start {
+            segment: segment.number + 1,
+            chain,
+            run: id,
+            sessions: Sessions::new(world.tick(), sessions.clone(), answers.clone(), nonces.clone())?,
+        };
+        let journal = self.begin_segment(&run.path, start, &world)?;
+        let tick = world.tick();
+        notes.push(format!("{}: going on at tick {tick}", run.path.display()));
+        Ok(Opened {
+            world,
+            run: id,
+            run_number: run.number,
+            fresh: false,
+            sessions,
+            answers,
+            nonces,
+            last_session,
+            leave: strays.leave,
+            notes,
+            journal,
+        })
+    }
+
+    fn begin_segment(&self, folder: &Path, start: Start, world: &World) -> Result<Writer, OpenError> {
+        let Opening { options, lock, .. } = self;
+        begin_segment(folder, start, world, options.bundle, Some(Arc::clone(lock)))
+    }
+}
+
+/// What a new segment begins with, beside the World.
+pub(crate) struct Start {
+    pub(crate) segment: u64,
+    /// Of the last record of the segment before.
+    pub(crate) chain: Chain,
+    pub(crate) run: [u8; 16],
+    pub(crate) sessions: Sessions,
+}
+
+/// Makes a segment that holds Definition, Keyframe and Sessions: under another name until all of that is durable.
+pub(crate) fn begin_segment(
+    folder: &Path,
+    start: Start,
+    world: &World,
+    bundle: &Bundle,
+    lock: Option<Arc<File>>,
+) -> Result<Writer, OpenError> {
+    let name = run::segment_name(start.segment, world.tick());
+    begin_segment_file(&folder.join(name), start, world, bundle, lock)
+}
+
+/// As [`begin_segment`], in a file of any name.
+pub(crate) fn begin_segment_file(
+    path: &Path,
+    start: Start,
+    world: &World,
+    bundle: &Bundle,
+    lock: Option<Arc<File>>,
+) -> Result<Writer, OpenError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = folder.join(format!(".{name}.tmp"));
+    let (ruleset, ruleset_hash) = ruleset(world.definition());
+    let header = Header {
+        tick_rate: world.definition().tick_rate(),
+        ruleset,
+        run: start.run,
+        segment: start.segment,
+        first_tick: world.tick(),
+        definition: bundle.hash(),
+        chain: start.chain,
+        ruleset_hash,
+    };
+    let file = File::create(&temporary).map_err(at(&temporary))?;
+    let mut writer = Writer::begin(file, temporary.clone(), &header, lock);
+    writer.push(&Record::Definition(Box::new(bundle.clone())))?;
+    writer.push(&Record::Keyframe(Keyframe::new(
+        world.tick(),
+        world.digest(),
+        world.snapshot(),
+    )?))?;
+    writer.push(&Record::Sessions(start.sessions))?;
+    writer.write()?;
+    writer.sync()?;
+    fs::rename(&temporary, path).map_err(at(path))?;
+    run::sync_folder(folder).map_err(at(folder))?;
+    writer.renamed(path.to_owned());
+    Ok(writer)
+}
+
+/// The rules by which this release steps a World of this definition.
+fn ruleset(definition: &Definition) -> (u32, u64) {
+    (sim::RULESET, sim::ruleset_hash(definition.planner()))
+}
+
+fn location_folder(options: &OpenOptions<'_>) -> Result<PathBuf, OpenError> {
+    if !run::is_folder_name(options.location) {
+        return Err(OpenError::Name(options.location.to_owned()));
+    }
+    let folder = options.data_dir.join(options.location);
+    run::create_folders(&folder).map_err(at(&folder))?;
+    Ok(folder)
+}
+
+/// Held until the journal is closed or the process ends, however it ends.
+fn lock(folder: &Path) -> Result<Arc<File>, OpenError> {
+    let path = folder.join(LOCK_NAME);
+    let mut options = File::options();
+    let file = options
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(at(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Arc::new(file)),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked(folder.to_owned())),
+        Err(TryLockError::Error(error)) => Err(at(&path)(error)),
+    }
+}
+
+/// Reads all records; the reader then stands behind the last good one.
+fn read_to_end(reader: &mut SegmentReader) -> Result<Option<Torn>, OpenError> {
+    loop {
+        match reader.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(None),
+            Err(ReadError::Bad(damage)) => return Ok(Some(torn_or_damaged(damage, reader.end())?)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Copies a torn tail aside and cuts it off; both are durable before anything else happens.
+fn cut(torn: &Torn) -> io::Result<PathBuf> {
+    let path = &torn.at.path;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let saved = free_name(folder, &name);
+    let temporary = folder.join(format!(".{name}.torn.tmp"));
+    let mut source = File::options().read(true).write(true).open(path)?;
+    source.seek(SeekFrom::Start(torn.at.offset))?;
+    let mut copy = File::create(&temporary)?;
+    io::copy(&mut source, &mut copy)?;
+    copy.sync_all()?;
+    fs::rename(&temporary, &saved)?;
+    run::sync_folder(folder)?;
+    source.set_len(torn.at.offset)?;
+    source.sync_all()?;
+    Ok(saved)
+}
+
+/// A name beside the segment's that nothing has yet: no earlier tail is overwritten.
+fn free_name(folder: &Path, segment: &str) -> PathBuf {
+    let first = folder.join(format!("{segment}.torn"));
+    let others = (2_u64..).map(|number| folder.join(format!("{segment}.torn-{number}")));
+    let mut names = std::iter::once(first).chain(others);
+    names
+        .find(|name| !name.exists())
+        .expect("there are more numbers than files")
+}
+
+/// Loads the keyframe at which the reader stands and runs the turns behind it.
+fn replay(reader: &mut SegmentReader, definition: &Definition) -> Result<(World, SessionTable), OpenError> {
+    let mut table = SessionTable::default();
+    let mut events = Vec::new();
+    let offset = reader.offset();
+    let Some(Record::Keyframe(keyframe)) = reader.next()? else {
+        unreachable!("the first pass found a keyframe here");
+    };
+    let world = World::load(definition, &keyframe.snapshot);
+    let mut world =
+        world.map_err(|error| reader.located(offset, format!("the keyframe cannot be loaded: {error}")))?;
+    check_digest(reader, offset, keyframe.digest, world.digest())?;
+    loop {
+        let offset = reader.offset();
+        let Some(record) = reader.next()? else {
+            return Ok((world, table));
+        };
+        if let Record::Turn(turn) = &record {
+            events.clear();
+            world.step_into(&turn.commands, &mut events);
+            check_digest(reader, offset, turn.digest, world.digest())?;
+        }
+        table.follow(&record);
+    }
+}
+
+fn check_digest(reader: &SegmentReader, offset: u64, recorded: u64, computed: u64) -> Result<(), Damage> {
+    if recorded == computed {
+        return Ok(());
+    }
+    Err(reader.located(
+        offset,
+        format!(
+            "digest {recorded:016x} recorded, {computed:016x} computed: other rules than this release's, or damaged memory"
+        ),
+    ))
+}
+
+/// After a kill it may be in the system's memory only, and what it answers may be asked for (spec 5.7).
+fn sync_what_was_read(segment: &SegmentFile, run: &RunFolder, location: &Path) -> Result<(), OpenError> {
+    let file = File::open(&segment.path).map_err(at(&segment.path))?;
+    file.sync_all().map_err(at(&segment.path))?;
+    run::sync_folder(&run.path).map_err(at(&run.path))?;
+    run::sync_folder(location).map_err(at(location))
+}
+
+/// What an earlier start did not get to name.
+fn remove_temporaries(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".tmp") {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> OpenError {
+    move |error| OpenError::Io {
+        path: path.to_owned(),
+        error,
+    }
 }

@@ -284,6 +284,11 @@ impl Frames {
         self.end
     }
 
+    /// Takes the end of the last good record for the end of the file.
+    pub(crate) fn end_here(&mut self) {
+        self.end = self.offset;
+    }
+
     /// What the next record has to carry.
     pub(crate) fn chain(&self) -> Chain {
         self.chain

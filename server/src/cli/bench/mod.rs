@@ -52,9 +52,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
 /// A table whose first `left` columns are text and whose others are numbers.
 fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_header(header);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
     }
