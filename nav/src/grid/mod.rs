@@ -1,17 +1,23 @@
 //! The grid planner (spec 2): the world as equal square cells in the XZ plane, walkable or blocked.
 
 mod components;
+mod jump;
+mod line_of_sight;
 mod lines;
-mod literal;
 mod planner;
+mod reach;
+mod search;
+mod smooth;
+mod snap;
 
 pub use planner::GridPlanner;
+pub use search::GridSearch;
 
 use std::sync::Arc;
 
 use crate::{Fixed, Point};
 use components::Components;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, WORD};
 
 /// Most cells of a grid (spec 2.2).
 pub const CELLS_MAX: usize = 1 << 24;
@@ -52,6 +58,7 @@ struct Shared {
     min: Point,
     width: u32,
     depth: u32,
+    half_diagonal: i64,
     rows: Lines,
     columns: Lines,
     components: Components,
@@ -93,6 +100,7 @@ impl Grid {
                 min,
                 width,
                 depth,
+                half_diagonal: half_diagonal(parameters.cell_size.wide()),
                 rows,
                 columns,
                 components,
@@ -174,6 +182,14 @@ impl Grid {
         cell.z * self.width() + cell.x
     }
 
+    /// The cell of an index of this grid.
+    pub fn cell_at(&self, index: u32) -> Cell {
+        Cell {
+            x: index % self.width(),
+            z: index / self.width(),
+        }
+    }
+
     /// The cell is in the grid and walkable.
     pub fn is_walkable(&self, cell: Cell) -> bool {
         cell.x < self.width() && cell.z < self.depth() && self.shared.rows.get(cell.z, cell.x)
@@ -191,6 +207,34 @@ impl Grid {
 
     /// Line of sight between two cells over walkable ground (spec 2.5, rule 2); the first cell itself is not looked at.
     pub fn line_of_sight(&self, from: Cell, to: Cell) -> bool {
-        literal::line_of_sight(&|x, z| self.shared.rows.get_signed(z, x), from, to)
+        line_of_sight::first_blocker(self.rows(), from, to).is_none()
     }
+
+    /// Half the diagonal of a cell rounded up, raw: the smallest h with (2h)² ≥ 2 × cellSize² (spec 2.6).
+    pub(crate) fn half_diagonal(&self) -> i64 {
+        self.shared.half_diagonal
+    }
+
+    /// Size, place and parameters are the same.
+    pub(crate) fn has_frame_of(&self, other: &Self) -> bool {
+        let frame = |grid: &Self| (*grid.parameters(), grid.min(), grid.width(), grid.depth());
+        frame(self) == frame(other)
+    }
+
+    /// Walkable cells by row.
+    pub(crate) fn rows(&self) -> &Lines {
+        &self.shared.rows
+    }
+
+    /// Walkable cells by column.
+    pub(crate) fn columns(&self) -> &Lines {
+        &self.shared.columns
+    }
+}
+
+fn half_diagonal(cell_size: i64) -> i64 {
+    let below = (cell_size * cell_size / 2).isqrt();
+    (below..)
+        .find(|half| 2 * half * half >= cell_size * cell_size)
+        .expect("a next number")
 }

@@ -1,27 +1,25 @@
 //! The grid behind the planner interface: the edited map, the standing circles, the search.
 
-use super::{Grid, literal};
+use super::{Grid, GridSearch};
 use crate::{Circle, EditError, MapEdits, Planner, Point, Query, Route};
 
 /// A [`Planner`] on a grid.
 #[derive(Clone, Debug)]
 pub struct GridPlanner {
-    grid: Grid,
-    standing: Vec<Circle>,
+    search: GridSearch,
 }
 
 impl GridPlanner {
     /// A planner on `grid` with nobody standing.
     pub fn new(grid: Grid) -> Self {
         Self {
-            grid,
-            standing: Vec::new(),
+            search: GridSearch::new(grid),
         }
     }
 
     /// The grid as it is now.
     pub fn grid(&self) -> &Grid {
-        &self.grid
+        self.search.grid()
     }
 }
 
@@ -51,38 +49,31 @@ impl Planner for GridPlanner {
     }
 
     fn block(&mut self, circle: Circle) {
-        self.standing.push(circle);
+        self.search.block(circle);
     }
 
     fn unblock(&mut self, circle: Circle) {
-        let position = self.standing.iter().position(|standing| *standing == circle);
-        self.standing
-            .swap_remove(position.expect("unblocked what was blocked"));
+        self.search.unblock(circle);
     }
 
     fn unblock_all(&mut self) {
-        self.standing.clear();
+        self.search.unblock_all();
     }
 
     fn plan(&mut self, query: &Query<'_>, route: &mut Route) {
-        let mut standing = self.standing.clone();
-        for circle in query.except {
-            let position = standing.iter().position(|standing| standing == circle);
-            standing.swap_remove(position.expect("excepted what was blocked"));
-        }
-        *route = literal::plan(&self.grid, &standing, query);
+        self.search.plan(query, route);
     }
 
     fn is_free_ground(&self, point: Point) -> bool {
-        self.grid
-            .cell_of(point)
-            .is_some_and(|cell| self.grid.is_walkable(cell))
+        let grid = self.grid();
+        grid.cell_of(point).is_some_and(|cell| grid.is_walkable(cell))
     }
 
     fn line_of_sight(&self, from: Point, to: Point) -> bool {
-        let cells = self.grid.cell_of(from).zip(self.grid.cell_of(to));
+        let grid = self.grid();
+        let cells = grid.cell_of(from).zip(grid.cell_of(to));
         cells.is_some_and(|(from, to)| {
-            self.grid.is_walkable(from) && self.grid.is_walkable(to) && self.grid.line_of_sight(from, to)
+            grid.is_walkable(from) && grid.is_walkable(to) && grid.line_of_sight(from, to)
         })
     }
 }

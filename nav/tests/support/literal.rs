@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Cell, Grid};
-use crate::{Circle, Fixed, Goal, Point, Query, Route};
+use nav::{Cell, Circle, Fixed, Goal, Grid, Point, Query, Route, SearchStats};
 
 /// Rings that a start or an exact end may be snapped over, metres.
 const SNAP_REACH: Fixed = Fixed::from_int(8);
@@ -21,7 +20,7 @@ const DIRECTIONS: [(i32, i32); 8] = [
 ];
 
 /// Answers `query` on `grid` with `standing` circles in the way, beside `query.also`; `query.except` is not looked at.
-pub(super) fn plan(grid: &Grid, standing: &[Circle], query: &Query<'_>) -> Route {
+pub(crate) fn plan(grid: &Grid, standing: &[Circle], query: &Query<'_>) -> Route {
     let mut free = Vec::new();
     for z in 0..grid.depth() {
         for x in 0..grid.width() {
@@ -65,7 +64,9 @@ impl Literal<'_> {
         };
         let requested = self.grid.nearest_cell(query.to);
         let target = match query.goal {
-            Goal::Exact => self.snap_end(requested),
+            Goal::Exact => self
+                .snap_end(requested)
+                .filter(|end| self.reachable(start)[self.grid.index_of(*end) as usize]),
             Goal::Nearest => {
                 let component = self.grid.component_of(start);
                 let reachable = self.reachable(start);
@@ -85,6 +86,7 @@ impl Literal<'_> {
             return route;
         };
         let Some((chain, cost)) = self.search(start, target, query.expanded_max, &mut route) else {
+            route.stats = SearchStats::default();
             return route;
         };
         let last = chain[chain.len() - 1];
@@ -200,7 +202,7 @@ impl Literal<'_> {
         queue.push(Reverse((heuristic(start), Reverse(0), self.grid.index_of(start))));
         route.stats.generated = 1;
         // Heuristic, g, index of the best cell so far, for a partial path.
-        let mut best: Option<(u32, u32, u32)> = None;
+        let mut best = (heuristic(start), 0, self.grid.index_of(start));
         let end = loop {
             route.stats.queue_peak = route.stats.queue_peak.max(queue.len() as u32);
             let Reverse((_, Reverse(g), index)) = queue.pop()?;
@@ -215,18 +217,12 @@ impl Literal<'_> {
             if cell == goal {
                 break cell;
             }
-            if let (Some(max), Some((_, _, index))) = (expanded_max, best)
-                && route.stats.expanded >= max
-            {
+            if expanded_max.is_some_and(|max| route.stats.expanded >= max) {
                 route.budget_ran_out = true;
-                break Cell {
-                    x: index % self.grid.width(),
-                    z: index / self.grid.width(),
-                };
+                break self.grid.cell_at(best.2);
             }
             route.stats.expanded += 1;
-            let order = (heuristic(cell), g, index);
-            best = Some(best.map_or(order, |best| best.min(order)));
+            best = best.min((heuristic(cell), g, index));
             for (dx, dz) in self.directions(cell, direction) {
                 let Some(next) = self.jump(cell, dx, dz, goal) else {
                     continue;
@@ -332,7 +328,7 @@ impl Literal<'_> {
 }
 
 /// Spec 2.5, rule 2.
-pub(crate) fn line_of_sight(is_free: &dyn Fn(i32, i32) -> bool, from: Cell, to: Cell) -> bool {
+fn line_of_sight(is_free: &dyn Fn(i32, i32) -> bool, from: Cell, to: Cell) -> bool {
     let (mut x, mut z) = (from.x as i32, from.z as i32);
     let (step_x, step_z) = ((to.x as i32 - x).signum(), (to.z as i32 - z).signum());
     let (nx, nz) = (u64::from(from.x.abs_diff(to.x)), u64::from(from.z.abs_diff(to.z)));

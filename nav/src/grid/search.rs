@@ -1,0 +1,296 @@
+//! One query on a grid, from positions to waypoints (spec 2.4 and 2.5).
+
+use super::jump::{JumpPoints, START};
+use super::line_of_sight::first_blocker;
+use super::reach::{Flood, Reach, Side};
+use super::{Cell, Grid, smooth, snap};
+use crate::obstacles::Overlay;
+use crate::search::{Progress, Search};
+use crate::{Circle, Fixed, Goal, Point, Query, Route, SearchStats};
+
+/// Expanded cells before anybody asks whether the target can be reached at all: most searches end within them.
+const EXPANDED_FIRST: u32 = 64;
+/// Words that each side is flooded by per expanded cell of the pause before.
+const WORDS_PER_EXPANDED: u32 = 2;
+
+/// Searches one grid: the standing circles over it and all the scratch. Nothing is allocated by a query after warm-up.
+#[derive(Clone, Debug)]
+pub struct GridSearch {
+    grid: Grid,
+    overlay: Overlay,
+    search: Search,
+    flood: Flood,
+    chain: Vec<Cell>,
+}
+
+/// How a target is reached.
+enum Way {
+    /// In a straight line; no chain was searched.
+    Sight,
+    /// By the search that has ended like this.
+    Chain(Progress),
+}
+
+impl GridSearch {
+    /// A search of `grid` with nobody standing.
+    pub fn new(grid: Grid) -> Self {
+        let mut search = Search::default();
+        search.resize(grid.width() as usize * grid.depth() as usize);
+        let mut flood = Flood::default();
+        flood.resize(grid.rows().words().len());
+        Self {
+            overlay: Overlay::new(&grid),
+            grid,
+            search,
+            flood,
+            chain: Vec::new(),
+        }
+    }
+
+    /// The grid that is searched.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Other walkable cells from now on; who stands stays.
+    ///
+    /// # Panics
+    /// If the new grid has another size, place or other parameters: edits change none of them (spec 2.3, rule 1).
+    pub fn set_grid(&mut self, grid: Grid) {
+        assert!(grid.has_frame_of(&self.grid), "an edit keeps the grid's frame");
+        self.overlay.rebuild(&grid);
+        self.grid = grid;
+    }
+
+    /// Somebody stands here from now on. Equal circles count; at most 65,535 circles over one cell.
+    pub fn block(&mut self, circle: Circle) {
+        self.overlay.block(&self.grid, circle);
+    }
+
+    /// Somebody who stood here does not any more; `circle` was blocked before.
+    ///
+    /// # Panics
+    /// May, if it was not.
+    pub fn unblock(&mut self, circle: Circle) {
+        self.overlay.unblock(&self.grid, circle);
+    }
+
+    /// Nobody stands any more.
+    pub fn unblock_all(&mut self) {
+        self.overlay.unblock_all(&self.grid);
+    }
+
+    /// `find_path` (spec 2.4): to the end, snapped by at most 8 m, or nowhere. `also`: circles in the way of this query.
+    pub fn find_path(&mut self, from: Point, to: Point, also: &[Circle]) -> Route {
+        self.find(from, to, also, Goal::Exact)
+    }
+
+    /// `find_path_to_nearest` (spec 2.4): to the reachable cell nearest to the end.
+    pub fn find_path_to_nearest(&mut self, from: Point, to: Point, also: &[Circle]) -> Route {
+        self.find(from, to, also, Goal::Nearest)
+    }
+
+    fn find(&mut self, from: Point, to: Point, also: &[Circle], goal: Goal) -> Route {
+        let mut route = Route::default();
+        let query = Query {
+            from,
+            to,
+            goal,
+            agent_radius: Fixed::ZERO,
+            also,
+            except: &[],
+            expanded_max: None,
+            want_cells: true,
+        };
+        self.plan(&query, &mut route);
+        route
+    }
+
+    /// Answers `query` into `route`, whose buffers are reused.
+    ///
+    /// Under a limit of expanded cells the target is the one without it, and the route leads to the best cell taken from
+    /// the queue so far: smallest heuristic, then smaller cost, then smaller index. `stats` are those of the search for the
+    /// final target, all 0 where none was needed.
+    pub fn plan(&mut self, query: &Query<'_>, route: &mut Route) {
+        for circle in query.except {
+            self.overlay.unblock(&self.grid, *circle);
+        }
+        for circle in query.also {
+            self.overlay.lay(&self.grid, *circle);
+        }
+        self.answer(query, route);
+        self.overlay.lift();
+        for circle in query.except {
+            self.overlay.block(&self.grid, *circle);
+        }
+    }
+
+    fn answer(&mut self, query: &Query<'_>, route: &mut Route) {
+        clear(route);
+        let Some(start) = snap::snap_start(&self.grid, self.overlay.rows(), query.from) else {
+            return;
+        };
+        let requested = self.grid.nearest_cell(query.to);
+        let found = match query.goal {
+            Goal::Exact => self.way_to_exact(start, requested, query),
+            Goal::Nearest => self.way_to_nearest(start, requested, query, &mut route.search_ran_out),
+        };
+        let Some((target, way)) = found else {
+            return;
+        };
+        route.found = true;
+        match way {
+            Way::Sight => {
+                let kept = [start, target];
+                let kept = if start == target { &kept[1..] } else { &kept[..] };
+                route
+                    .waypoints
+                    .extend(kept.iter().map(|cell| self.grid.centre_of(*cell)));
+                smooth::trim(&self.grid, target, query.from, query.to, route);
+            }
+            Way::Chain(progress) => {
+                route.budget_ran_out = progress == Progress::Limited;
+                route.stats = self.search.stats();
+                let end = self.search.end(progress);
+                self.fill_chain(end);
+                if query.want_cells {
+                    route.cost = self.search.cost(end);
+                    route.cells.extend(self.chain.iter().map(|cell| (cell.x, cell.z)));
+                }
+                smooth::pull(self.overlay.rows(), &self.chain, |cell| {
+                    route.waypoints.push(self.grid.centre_of(cell));
+                });
+                let last = self.grid.cell_at(end);
+                smooth::trim(&self.grid, last, query.from, query.to, route);
+            }
+        }
+    }
+
+    fn way_to_exact(&mut self, start: Cell, requested: Cell, query: &Query<'_>) -> Option<(Cell, Way)> {
+        let target = snap::snap_end(&self.grid, self.overlay.rows(), requested)?;
+        if self.grid.component_of(target) != self.grid.component_of(start) {
+            return None;
+        }
+        let way = self.way(start, target, query, false).ok()?;
+        Some((target, way))
+    }
+
+    /// Tries the free cells of the start's static component from the nearest to the end on: the first that is reachable is
+    /// the target, and the very first one if dynamic obstacles cut nothing off.
+    fn way_to_nearest(
+        &mut self,
+        start: Cell,
+        requested: Cell,
+        query: &Query<'_>,
+        search_ran_out: &mut bool,
+    ) -> Option<(Cell, Way)> {
+        let component = self.grid.component_of(start);
+        let nearest = snap::nearest_free(&self.grid, self.overlay.rows(), requested, |cell| {
+            self.grid.component_of(cell) == component
+        })?;
+        let mut target = nearest;
+        loop {
+            *search_ran_out = target != nearest;
+            if target == start && *search_ran_out {
+                return None;
+            }
+            let way = self.way(start, target, query, *search_ran_out);
+            let rows = self.overlay.rows();
+            target = match way {
+                Ok(way) => return Some((target, way)),
+                Err(Side::Start) => self.flood.nearest_to(rows, requested)?,
+                Err(Side::Target) => snap::nearest_free(&self.grid, rows, requested, |cell| {
+                    self.grid.component_of(cell) == component && !self.flood.is_closed(rows, cell)
+                })?,
+            };
+        }
+    }
+
+    /// The way from `start` to `target`, or the side that is cut off from the other. `flooded`: this query has asked for
+    /// another target before, and its flood goes on.
+    ///
+    /// PERF: search and flood take turns, so that neither a far target costs a flood of the map nor a cut-off one a search
+    /// of it; `peers * unreachable`.
+    fn way(&mut self, start: Cell, target: Cell, query: &Query<'_>, mut flooded: bool) -> Result<Way, Side> {
+        let rows = self.overlay.rows();
+        if !query.want_cells && first_blocker(rows, start, target).is_none() {
+            return Ok(Way::Sight);
+        }
+        if flooded {
+            // Near one pocket there are often more.
+            self.flood.aim(rows, target);
+            if let Reach::CutOff(side) = self.flood.advance(rows, EXPANDED_FIRST) {
+                return Err(side);
+            }
+        }
+        let space = JumpPoints {
+            rows,
+            columns: self.overlay.columns(),
+            width: self.grid.width(),
+            goal: target,
+        };
+        let (start_node, goal_node) = (self.grid.index_of(start), self.grid.index_of(target));
+        self.search
+            .begin(&space, start_node, START, goal_node, query.expanded_max);
+        let mut grant = EXPANDED_FIRST;
+        loop {
+            let progress = self.search.advance(&space, grant);
+            if progress == Progress::Arrived {
+                return Ok(Way::Chain(progress));
+            }
+            if !flooded {
+                self.flood.begin(rows, start);
+                self.flood.aim(rows, target);
+                flooded = true;
+            }
+            let words = if progress == Progress::Paused {
+                grant * WORDS_PER_EXPANDED
+            } else {
+                u32::MAX
+            };
+            match self.flood.advance(rows, words) {
+                Reach::CutOff(side) => return Err(side),
+                Reach::Joined if progress == Progress::Paused => {
+                    return Ok(Way::Chain(self.search.advance(&space, u32::MAX)));
+                }
+                Reach::Joined => return Ok(Way::Chain(progress)),
+                Reach::Undecided => grant *= 2,
+            }
+        }
+    }
+
+    /// The jumps from the start to `end`, filled in with their unit steps.
+    fn fill_chain(&mut self, end: u32) {
+        self.chain.clear();
+        let mut cell = self.grid.cell_at(end);
+        let mut node = end;
+        self.chain.push(cell);
+        loop {
+            let parent = self.search.parent(node);
+            if parent == node {
+                break;
+            }
+            let begin = self.grid.cell_at(parent);
+            let step_x = (begin.x as i32 - cell.x as i32).signum();
+            let step_z = (begin.z as i32 - cell.z as i32).signum();
+            while cell != begin {
+                cell.x = cell.x.wrapping_add_signed(step_x);
+                cell.z = cell.z.wrapping_add_signed(step_z);
+                self.chain.push(cell);
+            }
+            node = parent;
+        }
+        self.chain.reverse();
+    }
+}
+
+fn clear(route: &mut Route) {
+    route.found = false;
+    route.complete = false;
+    route.search_ran_out = false;
+    route.budget_ran_out = false;
+    route.waypoints.clear();
+    route.cells.clear();
+    route.cost = 0;
+    route.stats = SearchStats::default();
+}

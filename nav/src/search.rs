@@ -1,0 +1,181 @@
+//! The one A*: a total order of the queue, scratch that is never cleared, a search that can pause.
+//!
+//! What a node is, and where one gets from it, is the [`Space`]'s business; nodes are numbers below its size. The queue
+//! takes the smaller f first, then the LARGER g, then the smaller node (spec 2.4). A node is entered only for a strictly
+//! smaller g than it has: of equal ones the first stays.
+
+use std::collections::BinaryHeap;
+
+use crate::SearchStats;
+
+/// A graph to search.
+pub(crate) trait Space {
+    /// Lower bound of the cost from `node` to the goal; consistent.
+    fn heuristic(&self, node: u32) -> u32;
+
+    /// Calls `visit(next, cost, arrival)` for every way on from `node`, which was reached by `arrival`.
+    fn expand(&self, node: u32, arrival: u8, visit: &mut impl FnMut(u32, u32, u8));
+}
+
+/// Where a search stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The goal was taken from the queue.
+    Arrived,
+    /// Nothing is left: the goal cannot be reached.
+    Exhausted,
+    /// The limit on expanded nodes of the whole search is reached.
+    Limited,
+    /// The nodes granted to this call are used up; the next call goes on.
+    Paused,
+}
+
+/// Of a reached node, how. Of another generation: of an earlier search.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    generation: u32,
+    g: u32,
+    parent: u32,
+    arrival: u8,
+}
+
+/// The scratch of a search and, after it, its result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    nodes: Vec<Node>,
+    queue: BinaryHeap<Entry>,
+    generation: u32,
+    goal: u32,
+    expanded_max: u32,
+    stats: SearchStats,
+    /// The best node taken from the queue: smallest heuristic, then g, then number.
+    best: (u32, u32, u32),
+}
+
+impl Search {
+    /// Makes room for nodes 0 to `size` − 1.
+    pub(crate) fn resize(&mut self, size: usize) {
+        self.nodes.resize(size, Node::default());
+    }
+
+    /// Begins a search from `start`, reached by `arrival`; at most `expanded_max` nodes are expanded.
+    pub(crate) fn begin(
+        &mut self,
+        space: &impl Space,
+        start: u32,
+        arrival: u8,
+        goal: u32,
+        expanded_max: Option<u32>,
+    ) {
+        self.generation = self.generation.checked_add(1).unwrap_or_else(|| {
+            self.nodes.fill(Node::default());
+            1
+        });
+        self.goal = goal;
+        self.expanded_max = expanded_max.unwrap_or(u32::MAX);
+        self.queue.clear();
+        self.nodes[start as usize] = Node {
+            generation: self.generation,
+            g: 0,
+            parent: start,
+            arrival,
+        };
+        let heuristic = space.heuristic(start);
+        self.best = (heuristic, 0, start);
+        self.queue.push(Entry::new(heuristic, 0, start));
+        self.stats = SearchStats {
+            expanded: 0,
+            generated: 1,
+            queue_peak: 1,
+        };
+    }
+
+    /// Goes on for at most `grant` expanded nodes.
+    pub(crate) fn advance(&mut self, space: &impl Space, grant: u32) -> Progress {
+        let pause_at = self.stats.expanded.saturating_add(grant);
+        let Self {
+            nodes,
+            queue,
+            generation,
+            stats,
+            ..
+        } = self;
+        loop {
+            stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
+            let Some(entry) = queue.peek() else {
+                return Progress::Exhausted;
+            };
+            let (f, g, node) = entry.parts();
+            let reached = nodes[node as usize];
+            if g != reached.g {
+                queue.pop();
+                continue;
+            }
+            if node == self.goal {
+                return Progress::Arrived;
+            }
+            if stats.expanded >= self.expanded_max {
+                return Progress::Limited;
+            }
+            if stats.expanded >= pause_at {
+                return Progress::Paused;
+            }
+            queue.pop();
+            stats.expanded += 1;
+            self.best = self.best.min((f - g, g, node));
+            space.expand(node, reached.arrival, &mut |next, cost, arrival| {
+                let g = g + cost;
+                let known = &mut nodes[next as usize];
+                if known.generation != *generation || g < known.g {
+                    *known = Node {
+                        generation: *generation,
+                        g,
+                        parent: node,
+                        arrival,
+                    };
+                    stats.generated += 1;
+                    queue.push(Entry::new(g + space.heuristic(next), g, next));
+                }
+            });
+        }
+    }
+
+    /// After `Arrived` the goal, otherwise the best node so far: of those taken from the queue the one with the smallest
+    /// heuristic, then the smaller g, then the smaller number.
+    pub(crate) fn end(&self, progress: Progress) -> u32 {
+        if progress == Progress::Arrived {
+            self.goal
+        } else {
+            self.best.2
+        }
+    }
+
+    /// Cost of a reached node.
+    pub(crate) fn cost(&self, node: u32) -> u32 {
+        self.nodes[node as usize].g
+    }
+
+    /// Where a reached node was reached from (the start: from itself).
+    pub(crate) fn parent(&self, node: u32) -> u32 {
+        self.nodes[node as usize].parent
+    }
+
+    /// What it took.
+    pub(crate) fn stats(&self) -> SearchStats {
+        self.stats
+    }
+}
+
+/// A queue entry as one number, greatest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    fn new(f: u32, g: u32, node: u32) -> Self {
+        Self((u128::from(!f) << 64) | (u128::from(g) << 32) | u128::from(!node))
+    }
+
+    fn parts(self) -> (u32, u32, u32) {
+        (!((self.0 >> 64) as u32), (self.0 >> 32) as u32, !(self.0 as u32))
+    }
+}
