@@ -106,6 +106,23 @@ impl Fixed {
         }
     }
 
+    /// A decimal number as JSON writes it, read as the nearest f64, within a range.
+    ///
+    /// # Errors
+    /// No number (`inf`, `nan` and hexadecimal are none), or outside the range.
+    pub fn parse_in(text: &str, range: RangeInclusive<Self>) -> Result<Self, FixedError> {
+        let plain = |byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E');
+        if !text.bytes().all(plain) {
+            return Err(FixedError::NotANumber);
+        }
+        let value: f64 = text.parse().map_err(|_| FixedError::NotANumber)?;
+        if value.is_infinite() {
+            // Too large even for an f64.
+            return Err(FixedError::OutOfRange);
+        }
+        Self::from_f64_in(value, range)
+    }
+
     /// The nearest raw to a finite f64, ties to even, if its magnitude is below 2^31.
     fn nearest(value: f64) -> Option<Self> {
         const MANTISSA_BITS: i32 = 52;
@@ -147,16 +164,9 @@ impl Fixed {
 impl FromStr for Fixed {
     type Err = FixedError;
 
-    /// A decimal number as JSON writes it, read as the nearest f64.
+    /// A decimal number as JSON writes it, read as the nearest f64, within the world limit.
     fn from_str(text: &str) -> Result<Self, FixedError> {
-        let plain = text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
-        let value: f64 = text.parse().map_err(|_| FixedError::NotANumber)?;
-        if !plain {
-            return Err(FixedError::NotANumber);
-        }
-        Self::from_f64(value)
+        Self::parse_in(text, Self(-WORLD_LIMIT.0)..=WORLD_LIMIT)
     }
 }
 

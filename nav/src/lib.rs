@@ -2,15 +2,24 @@
 #![deny(clippy::float_arithmetic)]
 
 mod fixed;
+pub mod geometry;
 mod grid;
 pub mod json;
+mod map_file;
 mod obstacles;
 mod planner;
 mod problem;
 mod search;
 
 pub use fixed::{FRACTION_BITS, Fixed, FixedError, GRID_ORIGIN_LIMIT, Point, WORLD_LIMIT};
-pub use grid::{CELLS_MAX, Cell, Grid, GridParameters, GridPlanner, GridSearch};
+pub use grid::{
+    BakedGrid, CELLS_MAX, Cell, Cells, EditedMap, Frame, Grid, GridParameters, GridPlanner, GridSearch,
+    Window, movingai, text,
+};
 pub use json::Document;
+pub use map_file::{
+    AREAS_MAX, Area, MAP_BYTES_MAX, MAP_NAME_BYTES_MAX, MAP_VERTICES_MAX, MapFile, OBSTACLES_MAX, Obstacle,
+    PolygonMap,
+};
 pub use planner::{Circle, EditError, Goal, MapEdits, Planner, Query, Route, SearchStats};
 pub use problem::{Problem, Problems};

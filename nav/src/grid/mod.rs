@@ -1,17 +1,28 @@
 //! The grid planner (spec 2): the world as equal square cells in the XZ plane, walkable or blocked.
 
+mod build;
+mod cells;
 mod components;
+mod edited;
 mod jump;
 mod line_of_sight;
 mod lines;
+pub mod movingai;
 mod planner;
+mod raster;
 mod reach;
 mod search;
 mod smooth;
 mod snap;
+pub mod text;
 
+pub(crate) use build::frame_around;
+pub use cells::{Cells, Window};
+pub use edited::EditedMap;
 pub use planner::GridPlanner;
+pub use raster::Frame;
 pub use search::GridSearch;
+pub use text::BakedGrid;
 
 use std::sync::Arc;
 

@@ -1,0 +1,260 @@
+//! Maps from outside: bytes and a file name → a checked map, or every problem with its place (spec 2.2).
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use crate::geometry::{Bounds, Polygon, PolygonError};
+use crate::grid::{BakedGrid, Frame, GridParameters, frame_around, movingai, text};
+use crate::json::{Document, Node, Object};
+use crate::{Fixed, Point, Problems, WORLD_LIMIT};
+
+/// Largest map of polygons, bytes.
+pub const MAP_BYTES_MAX: usize = 16 << 20;
+/// Most areas of a map.
+pub const AREAS_MAX: usize = 4_096;
+/// Most obstacles of a location at any time (spec 3.4).
+pub const OBSTACLES_MAX: usize = 4_096;
+/// Most vertices of all polygons of a map together, before equal neighbours are merged.
+pub const MAP_VERTICES_MAX: usize = 1 << 18;
+/// Longest name of an area or obstacle, bytes: commands name them (spec 4.3).
+pub const MAP_NAME_BYTES_MAX: usize = 64;
+
+/// A map as a file gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MapFile {
+    /// `.json`: areas and obstacles.
+    Polygons(PolygonMap),
+    /// `.txt` or `.map`: cells.
+    Baked(BakedGrid),
+}
+
+/// Areas and obstacles, with the numbers a grid is built from (spec 2.1, 2.2). Checked: names differ, there is an area, and
+/// the grid has at most 2²⁴ cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolygonMap {
+    parameters: GridParameters,
+    areas: Vec<Area>,
+    obstacles: Vec<Obstacle>,
+    frame: Frame,
+}
+
+/// Ground to walk on, such as a room or a doorway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Its name, which no other area has.
+    pub name: String,
+    /// Whether it is open when the map is loaded.
+    pub available: bool,
+    /// Its outline.
+    pub polygon: Polygon,
+}
+
+/// Something that stands in the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Its name, which no other obstacle has.
+    pub name: String,
+    /// Its outline.
+    pub polygon: Polygon,
+}
+
+impl MapFile {
+    /// Reads a map; the ending of `file` says what it is: `.json`, `.txt` or `.map`.
+    ///
+    /// # Errors
+    /// Every broken rule, with its JSON path or line.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
+            "json" => PolygonMap::parse(file, bytes).map(Self::Polygons),
+            "txt" => text::parse(file, bytes).map(Self::Baked),
+            "map" => movingai::parse_map(file, bytes).map(Self::Baked),
+            _ => Err(Problems::one(
+                file,
+                "",
+                "not a map: the name ends in neither .json, .txt nor .map",
+            )),
+        }
+    }
+}
+
+impl PolygonMap {
+    /// Reads a `.json` map.
+    ///
+    /// # Errors
+    /// Every broken rule, with its JSON path.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        let document = Document::parse(file, bytes, MAP_BYTES_MAX)?;
+        let map = document
+            .root()
+            .object()
+            .and_then(|root| read_map(&document, root));
+        document.finish(map)
+    }
+
+    /// The grid's numbers.
+    pub fn parameters(&self) -> &GridParameters {
+        &self.parameters
+    }
+
+    /// The areas in file order; at least one.
+    pub fn areas(&self) -> &[Area] {
+        &self.areas
+    }
+
+    /// The obstacles in file order.
+    pub fn obstacles(&self) -> &[Obstacle] {
+        &self.obstacles
+    }
+
+    /// Where the grid's cells lie.
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The rectangle around all areas.
+    pub fn bounds(&self) -> Bounds {
+        bounds_of(&self.areas).expect("a map has an area")
+    }
+}
+
+/// The range of a cell's size, metres (spec 2.1).
+pub(crate) const CELL_SIZE: RangeInclusive<Fixed> = Fixed::from_raw(655)..=Fixed::from_int(100);
+/// The range of radius and paddings, metres.
+pub(crate) const CLEARANCE: RangeInclusive<Fixed> = Fixed::ZERO..=Fixed::from_int(100);
+
+impl Default for GridParameters {
+    /// What holds where a map says nothing (spec 2.1).
+    fn default() -> Self {
+        Self {
+            // 0.4, 0.45 and 0.25, rounded half-even.
+            cell_size: Fixed::from_raw(26_214),
+            agent_radius: Fixed::from_raw(29_491),
+            object_padding: Fixed::from_raw(16_384),
+            boundary_padding: Fixed::ZERO,
+            floor_y: Fixed::ZERO,
+        }
+    }
+}
+
+fn read_map(document: &Document, mut root: Object<'_>) -> Option<PolygonMap> {
+    let default = GridParameters::default();
+    let parameters = GridParameters {
+        cell_size: root.fixed_or("cellSize", default.cell_size, CELL_SIZE),
+        agent_radius: root.fixed_or("agentRadius", default.agent_radius, CLEARANCE),
+        object_padding: root.fixed_or("objectPadding", default.object_padding, CLEARANCE),
+        boundary_padding: root.fixed_or("boundaryPadding", default.boundary_padding, CLEARANCE),
+        floor_y: root
+            .optional("floorY")
+            .and_then(|node| node.coordinate())
+            .unwrap_or(default.floor_y),
+    };
+    let mut vertices_left = MAP_VERTICES_MAX;
+    let areas = root.optional("areas");
+    let count = areas.as_ref().map(|areas| areas.items(AREAS_MAX));
+    match (&areas, &count) {
+        (None, _) => root.problem_at("areas", "no area (key missing)"),
+        (Some(node), Some(Some(items))) if items.is_empty() => node.problem("no area"),
+        _ => {}
+    }
+    let mut names = BTreeSet::new();
+    let areas: Vec<Option<Area>> = count
+        .flatten()
+        .unwrap_or_default()
+        .iter()
+        .map(|node| {
+            let mut object = node.object()?;
+            let name = read_name(&mut object, &mut names);
+            let available = object.boolean_or("available", true);
+            let polygon = read_polygon(&mut object, &mut vertices_left);
+            object.finish();
+            Some(Area {
+                name: name?.to_owned(),
+                available,
+                polygon: polygon?,
+            })
+        })
+        .collect();
+    let mut names = BTreeSet::new();
+    let obstacles: Vec<Option<Obstacle>> = root
+        .array_or_empty("obstacles", OBSTACLES_MAX)
+        .iter()
+        .map(|node| {
+            let mut object = node.object()?;
+            let name = read_name(&mut object, &mut names);
+            let polygon = read_polygon(&mut object, &mut vertices_left);
+            object.finish();
+            Some(Obstacle {
+                name: name?.to_owned(),
+                polygon: polygon?,
+            })
+        })
+        .collect();
+    let areas: Option<Vec<Area>> = areas.into_iter().collect();
+    let obstacles: Option<Vec<Obstacle>> = obstacles.into_iter().collect();
+    // The size follows from both; where one is wrong already it would be reported for a map nobody meant.
+    let frame = areas.as_deref().and_then(bounds_of).map(|bounds| {
+        let frame = frame_around(&parameters, &bounds);
+        if let Err(error) = &frame
+            && document.is_faultless()
+        {
+            root.problem_at("cellSize", error.to_string());
+        }
+        frame
+    });
+    root.finish();
+    Some(PolygonMap {
+        parameters,
+        areas: areas?,
+        obstacles: obstacles?,
+        frame: frame?.ok()?,
+    })
+}
+
+/// The name of an area or obstacle; `names` are those before it.
+fn read_name<'a>(object: &mut Object<'a>, names: &mut BTreeSet<&'a str>) -> Option<&'a str> {
+    let name = object.name("name", MAP_NAME_BYTES_MAX)?;
+    if !names.insert(name) {
+        object.problem_at("name", format!("duplicate name {name:?}"));
+        return None;
+    }
+    Some(name)
+}
+
+/// The outline under the key `polygon`; takes its vertices from those left for the map.
+fn read_polygon(object: &mut Object<'_>, vertices_left: &mut usize) -> Option<Polygon> {
+    let node = object.required("polygon")?;
+    let corners = node.items(MAP_VERTICES_MAX)?;
+    let Some(left) = vertices_left.checked_sub(corners.len()) else {
+        node.problem(format!(
+            "more than {MAP_VERTICES_MAX} vertices in all polygons together"
+        ));
+        return None;
+    };
+    *vertices_left = left;
+    checked_polygon(&node, &corners)
+}
+
+/// A polygon from the elements of the array `node`.
+fn checked_polygon(node: &Node<'_>, corners: &[Node<'_>]) -> Option<Polygon> {
+    // Every wrong corner is reported, not only the first.
+    let points: Vec<Option<Point>> = corners.iter().map(Node::pair).collect();
+    let points: Vec<Point> = points.into_iter().collect::<Option<_>>()?;
+    match Polygon::new(&points) {
+        Ok(polygon) => Some(polygon),
+        Err(PolygonError::OutsideWorld) => {
+            node.problem(format!("outside the world limit of {WORLD_LIMIT} m"));
+            None
+        }
+        Err(error) => {
+            node.problem(error.to_string());
+            None
+        }
+    }
+}
+
+fn bounds_of(areas: &[Area]) -> Option<Bounds> {
+    areas
+        .iter()
+        .map(|area| *area.polygon.bounds())
+        .reduce(Bounds::union)
+}
