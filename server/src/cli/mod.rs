@@ -2,6 +2,8 @@
 
 mod bench;
 mod completions;
+mod diff;
+mod fields;
 mod input;
 mod man;
 mod map;
@@ -9,6 +11,7 @@ mod output;
 mod path;
 mod picture;
 mod question;
+mod replay;
 mod simulate;
 
 use std::io::Write;
@@ -43,6 +46,8 @@ const VERSIONS: &str = concat!(env!("CARGO_PKG_VERSION"), "\nprotocol 1\njournal
 
 #[derive(Subcommand)]
 enum Command {
+    Replay(replay::ReplayArguments),
+    Diff(diff::DiffArguments),
     Simulate(simulate::SimulateArguments),
     Path(path::PathArguments),
     Bench(bench::BenchArguments),
@@ -68,6 +73,8 @@ pub(crate) fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Path(arguments) => path::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -154,7 +154,7 @@ pub(crate) fn read_commands(path: &Path, tick_rate: u16) -> anyhow::Result<Vec<(
 }
 
 /// A tick for people: who is where, doing what.
-fn print_tick(output: &mut Output, tick: u64, world: &World, events: &[Event]) -> anyhow::Result<()> {
+pub(crate) fn print_tick(output: &mut Output, tick: u64, world: &World, events: &[Event]) -> anyhow::Result<()> {
     output.line(format_args!("tick {tick}  digest {:016x}", world.digest()))?;
     output.line(format_args!(
         "  {:>6} {:6} {:20} {:>10} {:>10}  {:5} {:>9} {:>7} {:>5}  target",

@@ -8,8 +8,12 @@
 //! - [`segment`]: files byte by byte; [`record`]: what is in them; [`run`]: folders and names.
 //! - [`writer`]: the open segment; [`thread`]: whoever waits for its writes.
 //! - [`recovery`]: from what is on the disk to a World that goes on.
+//! - [`sessions`]: who is there, as the records tell it.
+//! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
 //! - [`reader`]: a whole run from its first record to its last, for the commands that look into journals.
 
+pub(crate) mod offline;
+pub(crate) mod playback;
 pub(crate) mod reader;
 pub(crate) mod record;
 mod recovery;
@@ -19,6 +23,7 @@ pub(crate) mod sessions;
 pub(crate) mod thread;
 pub(crate) mod writer;
 
+pub(crate) use offline::Recorder;
 pub(crate) use recovery::{OpenError, OpenOptions, Opened, open};
 pub(crate) use thread::JournalThread;
 pub(crate) use writer::{Failure, Writer};

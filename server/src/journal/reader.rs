@@ -1,6 +1,6 @@
 //! Records in the order in which they may stand: of one segment, and of a whole run from its first segment to its last.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -394,6 +394,42 @@ pub(crate) fn torn_or_damaged(at: Damage, end: u64) -> Result<Torn, ReadError> {
         })),
         Err(error) => Err(ReadError::Io { path: at.path, error }),
     }
+}
+
+/// Finds the journals that a path names: a segment, a run's folder, a location's folder or a data directory (then of
+/// each location, or the one named, the last run or the one with this number).
+///
+/// # Errors
+/// A folder cannot be read, a run is damaged; `Ok` of none where nothing is found.
+pub(crate) fn find(
+    path: &Path,
+    location: Option<&str>,
+    number: Option<u64>,
+) -> Result<Vec<Journal>, ReadError> {
+    let io = |error| ReadError::Io {
+        path: path.to_owned(),
+        error,
+    };
+    if fs::metadata(path).map_err(io)?.is_file() {
+        return Ok(vec![Journal::of_segment(path)]);
+    }
+    if run::is_run_folder(path) || !run::segments(path).map_err(io)?.is_empty() {
+        return Ok(vec![Journal::of_run(path)?]);
+    }
+    let mut folders = vec![path.to_owned()];
+    if run::runs(path).map_err(io)?.is_empty() {
+        folders = run::folders(path).map_err(io)?;
+        folders.retain(|folder| location.is_none_or(|name| folder.file_name() == Some(name.as_ref())));
+    }
+    let mut journals = Vec::new();
+    for folder in folders {
+        let mut runs = run::runs(&folder).map_err(io)?;
+        runs.retain(|run| number.is_none_or(|number| run.number == number));
+        if let Some(run) = runs.last() {
+            journals.push(Journal::of_run(&run.path)?);
+        }
+    }
+    Ok(journals)
 }
 
 /// A journal to look into: the segments of a run, or one alone.

@@ -73,6 +73,25 @@ pub(crate) fn runs(location: &Path) -> io::Result<Vec<RunFolder>> {
     Ok(runs)
 }
 
+/// Whether a folder is named like a run.
+pub(crate) fn is_run_folder(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.and_then(run_number).is_some() && folder.is_dir()
+}
+
+/// The folders in a folder, by name.
+pub(crate) fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
 /// The segments in a run's folder, oldest first.
 pub(crate) fn segments(run: &Path) -> io::Result<Vec<SegmentFile>> {
     let mut segments = Vec::new();

@@ -22,6 +22,9 @@ pub(crate) enum Failure {
     /// No reader would accept it.
     #[error(transparent)]
     TooLong(#[from] RecordTooLong),
+    /// More commands than a turn holds, or a World larger than a keyframe.
+    #[error("a record: {0}")]
+    Limit(#[from] sim::bounded::TooLong),
     /// The journal's thread has ended.
     #[error("the journal is closed")]
     Closed,
@@ -82,6 +85,11 @@ impl Writer {
             |out| record.encode(out),
         )?;
         Ok(())
+    }
+
+    /// Bytes that wait for the next write.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Writes what waits.
