@@ -1,6 +1,5 @@
 //! Maps from outside: the reference vectors of good and bad files, and files that nobody meant.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,13 +61,6 @@ fn bad_files_are_refused_with_place_and_rule() {
                     .all(|word| problem.rule.contains(word) || word == "coordinate")
         });
         assert!(found, "{file}: expected `{expected}`, found:\n{all}");
-        let rules: BTreeSet<&str> = problems.as_slice().iter().map(|problem| &*problem.rule).collect();
-        assert_eq!(
-            rules.len(),
-            1,
-            "{file} breaks one rule, found:
-{all}"
-        );
         checked += 1;
     }
     assert!(checked >= 36, "only {checked} vectors");
