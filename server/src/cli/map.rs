@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
-use nav::{GridPlanner, Problems};
+use nav::{BakedGrid, EditedMap, GridPlanner, MapFile, Problems};
 
 use super::input;
 use super::picture::Outline;
 
 /// A map that has been read.
 pub(crate) struct MapInput {
-    /// Answers questions; `planner.grid()` is the grid.
+    /// What it is, for people.
+    pub(crate) kind: &'static str,
+    /// Its grid as text has it.
+    pub(crate) baked: BakedGrid,
+    /// Answers questions; `planner.grid()` is the same grid.
     pub(crate) planner: GridPlanner,
     /// Of a polygon map.
     pub(crate) areas: Vec<Outline>,
@@ -31,7 +35,31 @@ impl MapInput {
     ///
     /// # Errors
     /// Every broken rule.
-    pub(crate) fn parse(file: &str, _bytes: &[u8]) -> Result<Self, Problems> {
-        Err(Problems::one(file, "", "not readable yet"))
+    pub(crate) fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        let map = MapFile::parse(file, bytes)?;
+        let kind = match (&map, file.ends_with(".map")) {
+            (MapFile::Polygons(_), _) => "polygon map",
+            (MapFile::Baked(_), true) => "MovingAI octile map",
+            (MapFile::Baked(_), false) => "baked grid",
+        };
+        let edited = EditedMap::new(&map);
+        let baked = edited.to_baked();
+        let areas = edited.areas().map(|(area, available)| Outline {
+            name: area.name.clone(),
+            polygon: area.polygon.vertices().to_vec(),
+            available,
+        });
+        let obstacles = edited.obstacles().map(|(name, polygon)| Outline {
+            name: name.to_owned(),
+            polygon: polygon.vertices().to_vec(),
+            available: true,
+        });
+        Ok(Self {
+            kind,
+            planner: GridPlanner::new(baked.grid()),
+            areas: areas.collect(),
+            obstacles: obstacles.collect(),
+            baked,
+        })
     }
 }

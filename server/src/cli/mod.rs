@@ -1,6 +1,8 @@
 //! The command line (spec 6): one file a subcommand, each with its arguments and a `run`.
 
+mod bake;
 mod bench;
+mod check;
 mod completions;
 mod diff;
 mod fields;
@@ -16,15 +18,17 @@ mod simulate;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::{Failure, Status};
+use crate::journal::segment::FORMAT_VERSION;
 
 /// Authoritative lockstep game server: players, bots and NPCs walk around each other, every client computes the same
 /// world, every journal replays to the same digests.
 #[derive(Parser)]
-#[command(name = "lockstepd", version, long_version = VERSIONS, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "lockstepd", version, long_version = VERSIONS.as_str(), max_term_width = 100, after_help = EXAMPLES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -42,7 +46,11 @@ Exit status: 0 done, 1 the check or run failed, 2 bad usage or bad input,
 65 damaged data, 74 input or output failed, 78 configuration or location refused.";
 
 /// Release, and the versions that have to agree between machines.
-const VERSIONS: &str = concat!(env!("CARGO_PKG_VERSION"), "\nprotocol 1\njournal 1\nruleset 1");
+static VERSIONS: LazyLock<String> = LazyLock::new(|| {
+    let (protocol, journal, ruleset) = (protocol::VERSION, FORMAT_VERSION, sim::RULESET);
+    let release = env!("CARGO_PKG_VERSION");
+    format!("{release}\nprotocol {protocol}\njournal {journal}\nruleset {ruleset}")
+});
 
 #[derive(Subcommand)]
 enum Command {
@@ -50,6 +58,8 @@ enum Command {
     Diff(diff::DiffArguments),
     Simulate(simulate::SimulateArguments),
     Path(path::PathArguments),
+    Bake(bake::BakeArguments),
+    Check(check::CheckArguments),
     Bench(bench::BenchArguments),
     Completions(completions::CompletionsArguments),
     Man(man::ManArguments),
@@ -77,6 +87,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Path(arguments) => path::run(&arguments),
+        Command::Bake(arguments) => bake::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

@@ -6,11 +6,14 @@ use std::time::Instant;
 
 use clap::Args;
 use nav::Problems;
+use protocol::Bundle;
 use serde::Serialize;
-use sim::{Character, CharacterId, Command, Event, World};
+use sim::{Character, CharacterId, Command, Definition, Event, World};
 
 use super::input;
 use super::output::{self, Output};
+use crate::exit::{Status, WithStatus};
+use crate::journal::offline::Recorder;
 use crate::location_files::LocationFiles;
 
 /// Run a location without a network, as fast as it goes
@@ -32,6 +35,9 @@ pub(crate) struct SimulateArguments {
     /// Print JSON, one object for each printed tick
     #[arg(long)]
     json: bool,
+    /// Record the run for `replay`: a segment if it ends with .lsj, else a new run in this data directory
+    #[arg(long, value_name = "OUT")]
+    journal: Option<PathBuf>,
     /// Ticks per second instead of the location's
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u16).range(1..=128))]
     tick_rate: Option<u16>,
@@ -45,6 +51,7 @@ Examples:
   lockstepd simulate --ticks 600
   lockstepd simulate courtyard.json --ticks 3000 --every 100
   lockstepd simulate courtyard.json --commands walk.jsonl --ticks 200 --json | jq .digest
+  lockstepd simulate --ticks 6000 --journal run.lsj && lockstepd replay run.lsj --verify
 
 The state printed for tick t is the one after step t; the first tick is 0.";
 
@@ -85,7 +92,13 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
         ));
     }
 
-    let mut world = World::new(&definition);
+    let (mut recorder, mut world) = match &arguments.journal {
+        None => (None, World::new(&definition)),
+        Some(out) => {
+            let (recorder, world) = record(out, files, arguments, &definition)?;
+            (Some(recorder), world)
+        }
+    };
     let mut output = Output::stdout();
     let mut progress = output::progress(arguments.ticks, "ticks");
     let mut commands = commands.into_iter().peekable();
@@ -97,7 +110,12 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
             turn.push(command);
         }
         events.clear();
-        world.step_into(&turn, &mut events);
+        match &mut recorder {
+            None => world.step_into(&turn, &mut events),
+            Some(recorder) => recorder
+                .step(&mut world, std::mem::take(&mut turn), &mut events)
+                .with_status(Status::Io)?,
+        }
         let is_printed = match arguments.every {
             Some(every) => tick.is_multiple_of(every),
             None => arguments.json || tick + 1 == arguments.ticks,
@@ -115,6 +133,9 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
         progress.at(tick);
     }
     drop(progress);
+    if let Some(recorder) = recorder {
+        recorder.close(&world).with_status(Status::Io)?;
+    }
     if !arguments.json {
         let seconds = started.elapsed().as_secs_f64();
         output.line(format_args!(
@@ -128,6 +149,21 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Begins a recording.
+fn record(
+    out: &Path,
+    files: LocationFiles,
+    arguments: &SimulateArguments,
+    definition: &Definition,
+) -> anyhow::Result<(Recorder, World)> {
+    let bundle = Bundle::new(files.location, arguments.tick_rate, arguments.bots, files.maps)
+        .with_status(Status::BadInput)?;
+    Recorder::create(out, &bundle, definition, "simulate").or_else(|error| {
+        let status = error.status();
+        Err(error).with_status(status)
+    })
 }
 
 /// The commands of a file by tick; those of one tick in file order.
@@ -154,7 +190,12 @@ pub(crate) fn read_commands(path: &Path, tick_rate: u16) -> anyhow::Result<Vec<(
 }
 
 /// A tick for people: who is where, doing what.
-pub(crate) fn print_tick(output: &mut Output, tick: u64, world: &World, events: &[Event]) -> anyhow::Result<()> {
+pub(crate) fn print_tick(
+    output: &mut Output,
+    tick: u64,
+    world: &World,
+    events: &[Event],
+) -> anyhow::Result<()> {
     output.line(format_args!("tick {tick}  digest {:016x}", world.digest()))?;
     output.line(format_args!(
         "  {:>6} {:6} {:20} {:>10} {:>10}  {:5} {:>9} {:>7} {:>5}  target",

@@ -1,13 +1,14 @@
 //! `lockstepd bench nav|scen|tick`: measurements. Times never decide the exit status; wrong answers do.
 
+mod exact;
 mod nav;
-mod scen;
+pub(super) mod scen;
 mod tick;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle, presets};
 
 /// Measure planning and ticking
 #[derive(Args)]
@@ -49,10 +50,13 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Columns with a line under their names.
+const STYLE: TableStyle = presets::NOTHING.header_separator(LineStyle::new(' ', '─', '─', ' '));
+
 /// A table whose first `left` columns are text and whose others are numbers.
 fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_style(STYLE).set_header(header);
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ::nav::{Cell, Grid, Point};
+use ::nav::{BakedGrid, Cell, Cells, Fixed, Grid, Point, WORLD_LIMIT};
 use clap::Args;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -115,8 +115,9 @@ pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
             (format!("demo {name}"), MapInput::parse(name, bytes)?)
         }
     };
-    let grid = side_by_side(&name, map.planner.grid(), arguments.copies)?;
-    let definition = crowd(&name, &grid, arguments.characters)?;
+    let baked = side_by_side(&name, &map.baked, arguments.copies)?;
+    let grid = baked.grid();
+    let definition = crowd(&name, &baked, &grid, arguments.characters)?;
     let report = measure(&name, &grid, &definition, arguments);
 
     let mut output = Output::stdout();
@@ -129,42 +130,36 @@ pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// K × K copies of the walkable cells.
-fn side_by_side(name: &str, grid: &Grid, copies: u32) -> anyhow::Result<Grid> {
-    let (width, depth) = (grid.width(), grid.depth());
+/// K × K copies of a grid.
+fn side_by_side(name: &str, one: &BakedGrid, copies: u32) -> anyhow::Result<BakedGrid> {
+    let (width, depth) = (one.cells.width(), one.cells.depth());
+    let cell_size = one.parameters.cell_size;
     let size = width.checked_mul(copies).zip(depth.checked_mul(copies));
     let fitting = size.filter(|(width, depth)| {
-        let far = |min: i64, cells: u32| min + grid.parameters().cell_size.wide() * i64::from(cells);
-        let limit = ::nav::WORLD_LIMIT.wide();
-        Grid::fits(grid.parameters().cell_size, grid.min(), *width, *depth)
-            && far(grid.min().x.wide(), *width) <= limit
-            && far(grid.min().z.wide(), *depth) <= limit
+        let far = |min: Fixed, cells: u32| min.wide() + cell_size.wide() * i64::from(cells);
+        Grid::fits(cell_size, one.min, *width, *depth)
+            && far(one.min.x, *width).max(far(one.min.z, *depth)) <= WORLD_LIMIT.wide()
     });
     let Some((all_width, all_depth)) = fitting else {
         return Err(bad_input(format_args!(
             "{name}: {copies} × {copies} copies are too large for one map"
         )));
     };
-    let mut walkable = Vec::with_capacity(all_width as usize * all_depth as usize);
+    let mut cells = Cells::new(all_width, all_depth);
     for z in 0..all_depth {
         for x in 0..all_width {
-            walkable.push(grid.is_walkable(Cell {
-                x: x % width,
-                z: z % depth,
-            }));
+            cells.set(x, z, one.cells.get(x % width, z % depth));
         }
     }
-    Ok(Grid::from_cells(
-        *grid.parameters(),
-        grid.min(),
-        all_width,
-        all_depth,
-        &walkable,
-    ))
+    Ok(BakedGrid {
+        parameters: one.parameters,
+        min: one.min,
+        cells,
+    })
 }
 
 /// A location with so many wandering NPCs on the grid.
-fn crowd(name: &str, grid: &Grid, characters: u32) -> anyhow::Result<Definition> {
+fn crowd(name: &str, baked: &BakedGrid, grid: &Grid, characters: u32) -> anyhow::Result<Definition> {
     let places = places(grid, characters as usize);
     if places.len() < characters as usize {
         return Err(bad_input(format_args!(
@@ -193,7 +188,7 @@ fn crowd(name: &str, grid: &Grid, characters: u32) -> anyhow::Result<Definition>
         location: location.to_string().as_bytes(),
         tick_rate: None,
         bots: None,
-        files: &[("map.txt".to_owned(), todo_grid_text(grid))],
+        files: &[("map.txt".to_owned(), baked.to_text().into_bytes())],
     })?)
 }
 
@@ -348,7 +343,4 @@ fn print(output: &mut Output, report: &Report) -> anyhow::Result<()> {
     row("rejected steps", format!("{:.2}", report.rejected_steps_per_tick));
     row("waiting NPCs", format!("{:.2}", report.waiting_npcs_per_tick));
     output.line(table)
-}
-fn todo_grid_text(_: &Grid) -> Vec<u8> {
-    Vec::new()
 }

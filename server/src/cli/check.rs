@@ -1,0 +1,233 @@
+//! `lockstepd check FILES…`: every problem with its place. What a file is, its content and its name's ending say.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nav::{Document, Problem, Problems};
+use serde::Serialize;
+
+use super::bench::scen;
+use super::input;
+use super::map::MapInput;
+use super::output::{self, Output};
+use super::question;
+use super::simulate::read_commands;
+use crate::exit::{Failure, Status};
+use crate::location_files::LocationFiles;
+
+/// Check location, map, command and scenario files: every problem with its place
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckArguments {
+    /// Files; a location is checked together with the maps that it names
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print one JSON object for each file
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lockstepd check courtyard.json
+  lockstepd check maps/*.json maps/*.txt walk.jsonl
+
+Recognised: location (.json), polygon map (.json), baked grid (.txt), MovingAI octile map (.map) and scenarios (.scen),
+command file and query file (.jsonl), obstacles (.json, an array).
+Exit status 2 if any file has a problem.";
+
+/// Keys that only a location file has.
+const LOCATION_KEYS: [&str; 7] = [
+    "tickRate", "planner", "maps", "startMap", "spawns", "npcs", "bots",
+];
+/// A command file alone says no tick rate: its speeds are read with the default one.
+const COMMANDS_TICK_RATE: u16 = 10;
+
+#[derive(Serialize)]
+struct Verdict {
+    file: String,
+    ok: bool,
+    /// What it is, with sizes.
+    what: Option<String>,
+    problems: Vec<ProblemLine>,
+    /// The problems as people read them.
+    #[serde(skip)]
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ProblemLine {
+    file: String,
+    place: String,
+    rule: String,
+}
+
+/// Checks every file, whatever is wrong with those before it.
+///
+/// # Errors
+/// IO on stdout.
+pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    let mut output = Output::stdout();
+    let mut all_ok = true;
+    for path in &arguments.files {
+        let verdict = verdict(path);
+        all_ok &= verdict.ok;
+        if arguments.json {
+            output.json(&verdict)?;
+        } else if let Some(what) = &verdict.what {
+            output.line(format_args!("ok: {} ({what})", verdict.file))?;
+        }
+        for line in &verdict.lines {
+            output::complain(format_args!("error: {line}"));
+        }
+    }
+    output.finish()?;
+    Ok(if all_ok {
+        ExitCode::SUCCESS
+    } else {
+        Status::BadInput.into()
+    })
+}
+
+fn verdict(path: &Path) -> Verdict {
+    let file = input::name(path);
+    let error = match check(path) {
+        Ok(what) => {
+            return Verdict {
+                file,
+                ok: true,
+                what: Some(what),
+                problems: Vec::new(),
+                lines: Vec::new(),
+            };
+        }
+        Err(error) => error,
+    };
+    let innermost = error
+        .downcast_ref::<Failure>()
+        .map_or(&error, |failure| &failure.error);
+    let (problems, text) = match innermost.downcast_ref::<Problems>() {
+        Some(problems) => (
+            problems.as_slice().iter().map(problem_line).collect(),
+            problems.to_string(),
+        ),
+        None => {
+            let text = format!("{error:#}");
+            let rule = text
+                .strip_prefix(&format!("{file}: "))
+                .unwrap_or(&text)
+                .to_owned();
+            let place = String::new();
+            let file = file.clone();
+            (vec![ProblemLine { file, place, rule }], text)
+        }
+    };
+    Verdict {
+        file,
+        ok: false,
+        what: None,
+        problems,
+        lines: text.lines().map(str::to_owned).collect(),
+    }
+}
+
+fn problem_line(problem: &Problem) -> ProblemLine {
+    ProblemLine {
+        file: problem.file.clone(),
+        place: problem.place.clone(),
+        rule: problem.rule.clone(),
+    }
+}
+
+/// What the file is, with sizes.
+fn check(path: &Path) -> anyhow::Result<String> {
+    let ending = path
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default();
+    match ending {
+        "jsonl" => check_lines(path),
+        "scen" => scen::check(path),
+        "json" => check_json(path),
+        _ => Ok(describe(&MapInput::read(path)?)),
+    }
+}
+
+/// A location, a polygon map or an array of obstacles.
+fn check_json(path: &Path) -> anyhow::Result<String> {
+    let bytes = input::read(path, input::MAP_BYTES_MAX)?;
+    let name = input::name(path);
+    let document = Document::parse(&name, &bytes, input::MAP_BYTES_MAX)?;
+    let root = document.root();
+    if root.is_array() {
+        let obstacles = question::parse_obstacles(&name, &bytes)?;
+        return Ok(format!("obstacles, {}", obstacles.len()));
+    }
+    let keys = root
+        .object()
+        .map(|mut object| object.entries())
+        .unwrap_or_default();
+    let is_location = keys.iter().any(|(key, _)| LOCATION_KEYS.contains(key));
+    drop(document);
+    if is_location {
+        check_location(path)
+    } else {
+        Ok(describe(&MapInput::parse(&name, &bytes)?))
+    }
+}
+
+fn check_location(path: &Path) -> anyhow::Result<String> {
+    let files = LocationFiles::read(path)?;
+    let definition = files.definition(None, None)?;
+    let world = sim::World::new(&definition);
+    Ok(format!(
+        "location {}, {} Hz, {} maps, {} spawn points, {} characters",
+        definition.name(),
+        definition.tick_rate(),
+        definition.map_names().count(),
+        definition.spawns().len(),
+        world.characters().len()
+    ))
+}
+
+/// Commands or queries: its first line says which.
+fn check_lines(path: &Path) -> anyhow::Result<String> {
+    let name = input::name(path);
+    let mut is_queries = None;
+    input::for_each_line(path, |line, text| {
+        if is_queries.is_none() {
+            let document = Document::parse_line(&name, line, text, input::LINE_BYTES_MAX);
+            let document = document.map_err(anyhow::Error::from)?;
+            let keys = document
+                .root()
+                .object()
+                .map(|mut object| object.entries())
+                .unwrap_or_default();
+            is_queries = Some(keys.iter().any(|(key, _)| ["from", "to", "exact"].contains(key)));
+        }
+        Ok(())
+    })?;
+    Ok(match is_queries {
+        None => "no lines".to_owned(),
+        Some(true) => format!("queries, {}", question::read_all(path)?.len()),
+        Some(false) => format!("commands, {}", read_commands(path, COMMANDS_TICK_RATE)?.len()),
+    })
+}
+
+fn describe(map: &MapInput) -> String {
+    let grid = map.planner.grid();
+    let outlines = if map.areas.is_empty() {
+        String::new()
+    } else {
+        format!(", {} areas, {} obstacles", map.areas.len(), map.obstacles.len())
+    };
+    format!(
+        "{}, {} × {} cells of {} m{outlines}, {} components",
+        map.kind,
+        grid.width(),
+        grid.depth(),
+        grid.parameters().cell_size,
+        grid.components()
+    )
+}
