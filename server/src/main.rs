@@ -5,7 +5,10 @@ mod cli;
 mod exit;
 #[allow(dead_code, unused_imports)] // until every subcommand that uses it is there
 mod journal;
+mod listener;
+mod location;
 mod location_files;
+mod session;
 
 use std::process::ExitCode;
 

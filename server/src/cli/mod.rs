@@ -14,6 +14,7 @@ mod path;
 mod picture;
 mod question;
 mod replay;
+mod serve;
 mod simulate;
 
 use std::io::Write;
@@ -54,6 +55,7 @@ static VERSIONS: LazyLock<String> = LazyLock::new(|| {
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(Box<serve::ServeArguments>),
     Replay(replay::ReplayArguments),
     Diff(diff::DiffArguments),
     Simulate(simulate::SimulateArguments),
@@ -83,6 +85,7 @@ pub(crate) fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),

@@ -1,0 +1,322 @@
+//! Commands that wait for their turn (spec 4.1): which tick, which order, how many.
+
+use std::collections::BTreeMap;
+
+use protocol::Code;
+use protocol::message::TURN_BYTES_MAX;
+use sim::{CharacterId, Command};
+
+/// Commands per character that one session gets into a turn.
+pub(crate) const COMMANDS_PER_CHARACTER_AND_TURN: usize = 2;
+/// Commands that an Admin gets into a turn.
+pub(crate) const ADMIN_COMMANDS_PER_TURN: usize = 64;
+/// Commands of one session for one character that may wait, scheduled ones included.
+pub(crate) const WAITING_PER_CHARACTER_MAX: usize = 16;
+/// Commands of one session that may wait, scheduled ones included.
+pub(crate) const WAITING_PER_SESSION_MAX: usize = 128;
+/// Of the bytes of a turn, what is not commands: variant, tick, count, digest and room to spare.
+const TURN_BYTES_RESERVED: usize = 64;
+/// How far ahead of the last closed turn a command may be scheduled, seconds.
+pub(crate) const AHEAD_SECONDS_MAX: u64 = 10;
+
+const _: () = assert!(WAITING_PER_CHARACTER_MAX <= WAITING_PER_SESSION_MAX);
+const _: () = assert!(ADMIN_COMMANDS_PER_TURN <= WAITING_PER_SESSION_MAX);
+
+/// Who a command comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// A client; the sequence is its own.
+    Session {
+        /// The session.
+        session: u64,
+        /// The command's number in it, from 1.
+        sequence: u64,
+    },
+    /// The location itself, for this session (0: for one that it does not know any more).
+    Roster {
+        /// The session.
+        session: u64,
+    },
+}
+
+impl Source {
+    /// From whom or for whom it is.
+    fn session(self) -> u64 {
+        match self {
+            Self::Session { session, .. } | Self::Roster { session } => session,
+        }
+    }
+
+    fn is_client(self, of: u64) -> bool {
+        matches!(self, Self::Session { session, .. } if session == of)
+    }
+}
+
+/// A command and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Who it comes from.
+    pub(crate) source: Source,
+    /// What is to be done.
+    pub(crate) command: Command,
+    /// Bytes of the command on the wire.
+    bytes: usize,
+    /// How many commands its session gets into a turn; the roster's are not counted.
+    per_turn: usize,
+}
+
+/// What one session may have waiting and get into a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// So many characters are its own.
+    Characters(usize),
+    /// It commands all of them.
+    Admin,
+}
+
+impl Allowance {
+    fn per_turn(self) -> usize {
+        match self {
+            Self::Characters(count) => count * COMMANDS_PER_CHARACTER_AND_TURN,
+            Self::Admin => ADMIN_COMMANDS_PER_TURN,
+        }
+    }
+}
+
+/// A session's command that comes into the inbox.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrived {
+    /// Whose.
+    pub(crate) session: u64,
+    /// The session's number for it.
+    pub(crate) sequence: u64,
+    /// What the session may.
+    pub(crate) allowance: Allowance,
+    /// The turn it is for; `None`: the first with room.
+    pub(crate) at_tick: Option<u64>,
+    /// What is wanted.
+    pub(crate) command: Command,
+}
+
+/// The commands that wait, each with its arrival number.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    next_arrival: u64,
+    /// By arrival number: the first turn with room.
+    unscheduled: BTreeMap<u64, Entry>,
+    /// By tick and arrival number.
+    scheduled: BTreeMap<(u64, u64), Entry>,
+    /// How many clients' commands wait, by session and character.
+    waiting: BTreeMap<(u64, u32), usize>,
+}
+
+impl Inbox {
+    /// The roster's own commands run in the first turn with room; they count against no session.
+    pub(crate) fn push_roster(&mut self, session: u64, command: Command) {
+        let entry = Entry {
+            source: Source::Roster { session },
+            bytes: protocol::wire::encode(&command).len(),
+            command,
+            per_turn: usize::MAX,
+        };
+        let arrival = self.arrival();
+        self.unscheduled.insert(arrival, entry);
+    }
+
+    /// A session's command; `next_tick` is the turn that will be closed next.
+    ///
+    /// # Errors
+    /// Too late, too far ahead, or too many already.
+    pub(crate) fn push(&mut self, arrived: Arrived, next_tick: u64, tick_rate: u16) -> Result<(), Code> {
+        if let Some(tick) = arrived.at_tick {
+            if tick < next_tick {
+                return Err(Code::REFUSED_TOO_LATE);
+            }
+            // Counted from the last closed turn, next_tick − 1.
+            if tick >= next_tick.saturating_add(AHEAD_SECONDS_MAX * u64::from(tick_rate)) {
+                return Err(Code::REFUSED_TOO_FAR);
+            }
+        }
+        self.check_waiting(&arrived)?;
+        let entry = Entry {
+            source: Source::Session {
+                session: arrived.session,
+                sequence: arrived.sequence,
+            },
+            bytes: protocol::wire::encode(&arrived.command).len(),
+            command: arrived.command,
+            per_turn: arrived.allowance.per_turn(),
+        };
+        match arrived.at_tick {
+            None => {
+                self.count(&entry);
+                let arrival = self.arrival();
+                self.unscheduled.insert(arrival, entry);
+            }
+            Some(tick) => {
+                self.check_scheduled(arrived.session, tick, &entry)?;
+                self.count(&entry);
+                let arrival = self.arrival();
+                self.scheduled.insert((tick, arrival), entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes turn `tick`: what is scheduled for it, then what waits, while there is room; in order of arrival.
+    pub(crate) fn close(&mut self, tick: u64) -> Vec<Entry> {
+        let later = self.scheduled.split_off(&(tick + 1, 0));
+        let mut turn: Vec<(u64, Entry)> = std::mem::replace(&mut self.scheduled, later)
+            .into_iter()
+            .map(|((_, arrival), entry)| (arrival, entry))
+            .collect();
+        let mut room =
+            TURN_BYTES_MAX - TURN_BYTES_RESERVED - turn.iter().map(|(_, e)| e.bytes).sum::<usize>();
+        let mut used = BTreeMap::<u64, usize>::new();
+        for (_, entry) in &turn {
+            if let Source::Session { session, .. } = entry.source {
+                *used.entry(session).or_default() += 1;
+            }
+        }
+        let mut taken = Vec::new();
+        for (&arrival, entry) in &self.unscheduled {
+            if entry.bytes > room {
+                break;
+            }
+            if let Source::Session { session, .. } = entry.source {
+                let used = used.entry(session).or_default();
+                if *used >= entry.per_turn {
+                    continue;
+                }
+                *used += 1;
+            }
+            room -= entry.bytes;
+            taken.push(arrival);
+        }
+        for arrival in taken {
+            if let Some(entry) = self.unscheduled.remove(&arrival) {
+                turn.push((arrival, entry));
+            }
+        }
+        for (_, entry) in &turn {
+            self.uncount(entry);
+        }
+        turn.sort_by_key(|(arrival, _)| *arrival);
+        turn.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    /// Forgets what waits from a session or for it.
+    pub(crate) fn forget(&mut self, session: u64) {
+        let stays = |entry: &Entry| entry.source.session() != session;
+        self.unscheduled.retain(|_, entry| stays(entry));
+        self.scheduled.retain(|_, entry| stays(entry));
+        self.waiting.retain(|(other, _), _| *other != session);
+    }
+
+    /// Takes out everything that sessions have waiting: (session, sequence) in order of arrival.
+    pub(crate) fn drain_sessions(&mut self) -> Vec<(u64, u64)> {
+        let mut all: Vec<(u64, Source)> = self
+            .unscheduled
+            .iter()
+            .map(|(&arrival, entry)| (arrival, entry.source))
+            .chain(
+                self.scheduled
+                    .iter()
+                    .map(|(&(_, arrival), entry)| (arrival, entry.source)),
+            )
+            .collect();
+        all.sort_unstable();
+        self.unscheduled.clear();
+        self.scheduled.clear();
+        self.waiting.clear();
+        all.into_iter()
+            .filter_map(|(_, source)| match source {
+                Source::Session { session, sequence } => Some((session, sequence)),
+                Source::Roster { .. } => None,
+            })
+            .collect()
+    }
+
+    fn check_waiting(&self, arrived: &Arrived) -> Result<(), Code> {
+        let session = arrived.session;
+        let waiting: usize = self
+            .waiting
+            .range((session, 0)..=(session, u32::MAX))
+            .map(|(_, count)| count)
+            .sum();
+        let key = (session, waiting_for(&arrived.command));
+        let for_character = self.waiting.get(&key).copied().unwrap_or_default();
+        let character_full =
+            arrived.allowance != Allowance::Admin && for_character >= WAITING_PER_CHARACTER_MAX;
+        if waiting >= WAITING_PER_SESSION_MAX || character_full {
+            return Err(Code::REFUSED_RATE);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        if let Source::Session { session, .. } = entry.source {
+            *self
+                .waiting
+                .entry((session, waiting_for(&entry.command)))
+                .or_default() += 1;
+        }
+    }
+
+    fn uncount(&mut self, entry: &Entry) {
+        if let Source::Session { session, .. } = entry.source {
+            let key = (session, waiting_for(&entry.command));
+            match self.waiting.get_mut(&key) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => {
+                    self.waiting.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// A scheduled command runs in its tick or not at all, so its place there is kept from now on.
+    fn check_scheduled(&self, session: u64, tick: u64, entry: &Entry) -> Result<(), Code> {
+        let (mut of_session, mut bytes) = (0, entry.bytes);
+        for (_, other) in self.scheduled.range((tick, 0)..=(tick, u64::MAX)) {
+            bytes += other.bytes;
+            of_session += usize::from(other.source.is_client(session));
+        }
+        if of_session >= entry.per_turn || bytes > TURN_BYTES_MAX - TURN_BYTES_RESERVED {
+            return Err(Code::REFUSED_RATE);
+        }
+        Ok(())
+    }
+
+    fn arrival(&mut self) -> u64 {
+        self.next_arrival += 1;
+        self.next_arrival
+    }
+}
+
+/// The character that a command is about.
+pub(crate) fn character_of(command: &Command) -> Option<CharacterId> {
+    match command {
+        Command::MoveTo { character, .. }
+        | Command::Stop { character }
+        | Command::Talk { character, .. }
+        | Command::Leave { character }
+        | Command::Despawn { character }
+        | Command::SetEnabled { character, .. }
+        | Command::SetAlive { character, .. }
+        | Command::Teleport { character, .. }
+        | Command::SetBehaviour { character, .. }
+        | Command::Application { character, .. } => Some(*character),
+        Command::SpawnBot(spec) | Command::SpawnNpc(spec) => Some(spec.id),
+        Command::Join { .. }
+        | Command::SetAreaAvailable { .. }
+        | Command::AddObstacle { .. }
+        | Command::RemoveObstacle { .. }
+        | Command::SwitchMap { .. } => None,
+    }
+}
+
+/// The character whose waiting commands this one is counted with; 0, which is nobody, for those about none.
+fn waiting_for(command: &Command) -> u32 {
+    character_of(command).map_or(0, |character| character.0)
+}

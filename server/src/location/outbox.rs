@@ -1,0 +1,383 @@
+//! What a connection is about to be sent (spec 4.5): filled by the location's side without waiting, emptied by the
+//! connection's task, bounded whatever the peer does.
+//!
+//! Control messages go first, then parts of a snapshot two at a time, then turns (or states) and answers in their order.
+//! When the peer does not keep up the turns that were not begun are dropped; answers are kept until the snapshot that
+//! contains them has left.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use protocol::{Code, ServerMessage, frame};
+use sim::CharacterId;
+use tokio::sync::Notify;
+
+/// Bytes of turns or states that may wait for a peer.
+pub(crate) const QUEUE_BYTES_MAX: usize = 256 * 1024;
+/// How long the oldest of them may wait.
+pub(crate) const QUEUE_AGE_MAX: Duration = Duration::from_secs(10);
+/// Answers that may wait for a peer.
+pub(crate) const ANSWERS_MAX: usize = 256;
+/// Bytes of control messages that may wait for a peer: a few replies, not as many as it can ask for.
+pub(crate) const CONTROL_BYTES_MAX: usize = 128 * 1024;
+/// Parts of a snapshot that are given out before turns have their chance again.
+const PARTS_AT_ONCE: usize = 2;
+/// Turns, states and answers given out at once; what was given out cannot be dropped any more.
+const BATCH_BYTES_MAX: usize = 32 * 1024;
+
+const _: () = assert!(BATCH_BYTES_MAX < QUEUE_BYTES_MAX);
+
+/// A definition, a snapshot, or both, as frames that many connections share.
+#[derive(Clone, Debug)]
+pub(crate) struct Download {
+    /// The snapshot's tick: turns before it are not wanted any more. `None`: a definition alone.
+    pub(crate) snapshot_tick: Option<u64>,
+    /// The frames of the definition, if it is wanted.
+    pub(crate) definition: Option<Arc<[Bytes]>>,
+    /// The frames of the snapshot.
+    pub(crate) snapshot: Arc<[Bytes]>,
+}
+
+/// One thing for one connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Parcel {
+    /// Admitted, with these characters: the connection may speak from now on.
+    Welcome {
+        /// The frame.
+        frame: Bytes,
+        /// Its own characters.
+        characters: Vec<CharacterId>,
+    },
+    /// Not admitted: the last frame.
+    Reject {
+        /// Why.
+        code: Code,
+        /// For people.
+        message: &'static str,
+    },
+    /// Never dropped, of no particular order among turns.
+    Control(Bytes),
+    /// Never dropped; not before the turn or snapshot that contains the command.
+    Answer {
+        /// The tick in which the command ran.
+        tick: u64,
+        /// The frame.
+        frame: Bytes,
+    },
+    /// From the next turn on it follows; these are the ones it missed, in order.
+    Follow {
+        /// Tick and frame of each.
+        missed: Vec<(u64, Bytes)>,
+    },
+    /// A large thing in parts; with a snapshot the turns from its tick on follow.
+    Download(Download),
+    /// A turn.
+    Turn {
+        /// Its tick.
+        tick: u64,
+        /// The frame.
+        frame: Bytes,
+    },
+    /// A state and the events of its step.
+    State {
+        /// The step after which it is.
+        tick: u64,
+        /// It needs no other state before it.
+        whole: bool,
+        /// The frames, one after the other.
+        frames: Bytes,
+    },
+    /// The last frame, after all that waits.
+    Close {
+        /// Why.
+        code: Code,
+        /// For people.
+        message: &'static str,
+    },
+}
+
+/// What the connection's task shall write next.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Frames in order.
+    pub(crate) frames: VecDeque<Bytes>,
+    /// The turns that waited have been dropped since the last batch.
+    pub(crate) dropped: bool,
+    /// With these frames the last part of the snapshot of this tick has been given out.
+    pub(crate) downloaded: Option<u64>,
+    /// After these frames the connection ends, for this reason.
+    pub(crate) end: Option<End>,
+}
+
+impl Batch {
+    /// A single frame.
+    pub(crate) fn from_frame(frame: Bytes) -> Self {
+        Self {
+            frames: VecDeque::from([frame]),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why a connection ends by the server's will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Not admitted.
+    Reject(Code, &'static str),
+    /// Was admitted.
+    Close(Code, &'static str),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queue: Mutex<Queue>,
+    filled: Notify,
+    /// Set by the Welcome.
+    characters: OnceLock<Vec<CharacterId>>,
+    admitted: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    control: VecDeque<Bytes>,
+    control_bytes: usize,
+    download: Option<Progress>,
+    /// Turns, states and answers.
+    items: VecDeque<Item>,
+    feed_bytes: usize,
+    /// Answers that may leave only when a snapshot or a whole state has come.
+    held: VecDeque<Bytes>,
+    /// Turns are wanted; else they are dropped until a snapshot (or a whole state) starts anew.
+    following: bool,
+    dropped: bool,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    snapshot_tick: Option<u64>,
+    parts: VecDeque<Bytes>,
+}
+
+#[derive(Debug)]
+struct Item {
+    tick: u64,
+    answer: bool,
+    queued: Instant,
+    frame: Bytes,
+}
+
+impl Outbox {
+    /// An empty one; turns are not wanted yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            queue: Mutex::default(),
+            filled: Notify::new(),
+            characters: OnceLock::new(),
+            admitted: Notify::new(),
+        }
+    }
+
+    /// Takes a parcel, never waits.
+    pub(crate) fn push(&self, parcel: Parcel, now: Instant) {
+        if let Parcel::Welcome { characters, .. } = &parcel {
+            // A connection is admitted once; should it happen again, the first word stands.
+            let _ = self.characters.set(characters.clone());
+            self.admitted.notify_one();
+        }
+        self.lock().push(parcel, now);
+        self.filled.notify_one();
+    }
+
+    /// The characters of the admitted session; `None` before the Welcome.
+    pub(crate) fn characters(&self) -> Option<&[CharacterId]> {
+        self.characters.get().map(Vec::as_slice)
+    }
+
+    /// Waits for the Welcome; one task only.
+    pub(crate) async fn admitted(&self) {
+        self.admitted.notified().await;
+    }
+
+    /// Answers a Ping.
+    pub(crate) fn pong(&self, pong: &ServerMessage) {
+        let frame = frame::encode_server(pong).expect("two numbers fit");
+        self.push(Parcel::Control(frame), Instant::now());
+    }
+
+    /// Waits until there is something to write. Cancelling it loses nothing.
+    pub(crate) async fn batch(&self) -> Batch {
+        loop {
+            let filled = self.filled.notified();
+            let batch = self.lock().batch();
+            if let Some(batch) = batch {
+                return batch;
+            }
+            filled.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn push(&mut self, parcel: Parcel, now: Instant) {
+        match parcel {
+            Parcel::Welcome { frame, .. } | Parcel::Control(frame) => self.push_control(frame),
+            Parcel::Reject { code, message } => self.finish(End::Reject(code, message)),
+            Parcel::Close { code, message } => self.finish(End::Close(code, message)),
+            Parcel::Answer { tick, frame } => self.push_answer(tick, frame, now),
+            Parcel::Follow { missed } => {
+                self.following = true;
+                for (tick, frame) in missed {
+                    self.push_feed(tick, frame, now);
+                }
+            }
+            Parcel::Download(download) => self.start(download),
+            Parcel::Turn { tick, frame } => self.push_feed(tick, frame, now),
+            Parcel::State { tick, whole, frames } => {
+                if whole && !self.following {
+                    self.following = true;
+                    self.push_feed(tick, frames, now);
+                    for frame in std::mem::take(&mut self.held) {
+                        self.push_answer(tick, frame, now);
+                    }
+                } else {
+                    self.push_feed(tick, frames, now);
+                }
+            }
+        }
+    }
+
+    fn push_control(&mut self, frame: Bytes) {
+        self.control_bytes += frame.len();
+        self.control.push_back(frame);
+        if self.control_bytes > CONTROL_BYTES_MAX {
+            self.finish(TOO_SLOW);
+        }
+    }
+
+    fn push_answer(&mut self, tick: u64, frame: Bytes, now: Instant) {
+        let in_snapshot = self
+            .download
+            .as_ref()
+            .is_some_and(|progress| progress.snapshot_tick.is_some_and(|snapshot| tick < snapshot));
+        if in_snapshot || !self.following {
+            self.held.push_back(frame);
+        } else {
+            self.items.push_back(Item {
+                tick,
+                answer: true,
+                queued: now,
+                frame,
+            });
+        }
+        if self.held.len() + self.items.iter().filter(|item| item.answer).count() > ANSWERS_MAX {
+            self.finish(TOO_SLOW);
+        }
+    }
+
+    fn push_feed(&mut self, tick: u64, frame: Bytes, now: Instant) {
+        if !self.following {
+            return;
+        }
+        let oldest = self.items.iter().find(|item| !item.answer);
+        let too_old = oldest.is_some_and(|item| now.saturating_duration_since(item.queued) > QUEUE_AGE_MAX);
+        if too_old || self.feed_bytes + frame.len() > QUEUE_BYTES_MAX {
+            self.drop_feed();
+            return;
+        }
+        self.feed_bytes += frame.len();
+        self.items.push_back(Item {
+            tick,
+            answer: false,
+            queued: now,
+            frame,
+        });
+    }
+
+    /// Drops the turns that were not begun, and the snapshot that they belong to.
+    fn drop_feed(&mut self) {
+        self.following = false;
+        self.dropped = true;
+        self.feed_bytes = 0;
+        self.download = None;
+        let items = std::mem::take(&mut self.items);
+        self.held.extend(
+            items
+                .into_iter()
+                .filter(|item| item.answer)
+                .map(|item| item.frame),
+        );
+    }
+
+    fn start(&mut self, download: Download) {
+        let mut parts: VecDeque<Bytes> = download
+            .definition
+            .iter()
+            .flat_map(|frames| frames.iter().cloned())
+            .collect();
+        parts.extend(download.snapshot.iter().cloned());
+        if let Some(tick) = download.snapshot_tick {
+            self.following = true;
+            for item in std::mem::take(&mut self.items) {
+                if item.tick >= tick {
+                    self.items.push_back(item);
+                } else if item.answer {
+                    self.held.push_back(item.frame);
+                } else {
+                    self.feed_bytes -= item.frame.len();
+                }
+            }
+        }
+        self.download = Some(Progress {
+            snapshot_tick: download.snapshot_tick,
+            parts,
+        });
+    }
+
+    /// The first reason counts.
+    fn finish(&mut self, end: End) {
+        self.end.get_or_insert(end);
+    }
+
+    fn batch(&mut self) -> Option<Batch> {
+        let mut batch = Batch {
+            dropped: std::mem::take(&mut self.dropped),
+            ..Batch::default()
+        };
+        batch.frames.extend(self.control.drain(..));
+        self.control_bytes = 0;
+        if let Some(progress) = &mut self.download {
+            let count = PARTS_AT_ONCE.min(progress.parts.len());
+            batch.frames.extend(progress.parts.drain(..count));
+            if progress.parts.is_empty() {
+                batch.downloaded = progress.snapshot_tick;
+                self.download = None;
+                batch.frames.extend(self.held.drain(..));
+            }
+        }
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES_MAX
+            && let Some(item) = self.items.pop_front()
+        {
+            bytes += item.frame.len();
+            if !item.answer {
+                self.feed_bytes -= item.frame.len();
+            }
+            batch.frames.push_back(item.frame);
+        }
+        if self.items.is_empty() {
+            batch.end = self.end;
+        }
+        let something = batch.dropped || batch.end.is_some() || !batch.frames.is_empty();
+        something.then_some(batch)
+    }
+}
+
+const TOO_SLOW: End = End::Close(Code::CLOSE_SLOW, "what it is sent is not read");

@@ -1,0 +1,389 @@
+//! Who is there: sessions, their names, tokens and connections, and how each comes and goes (spec 4.5).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use protocol::Code;
+use protocol::message::{Resume, Role};
+use sim::bounded::List;
+use sim::{CharacterId, Name};
+
+use super::ConnectionId;
+use super::inbox::Allowance;
+use super::sequences::Sequences;
+use super::state_feed::StateFeed;
+use crate::journal::record::{self, SessionState, token_hash};
+
+/// What resumes a session.
+pub(crate) type Token = [u8; 16];
+
+/// How long a dropped session can be resumed, µs.
+pub(crate) const GRACE_US: u64 = 30_000_000;
+/// Sessions of a location, whatever the number of players allowed.
+pub(crate) const SESSIONS_MAX: usize = 4_096;
+/// Session numbers of one tick before they reach into the next: a number never means two sessions of a run, even if
+/// the journal does not know the newest ones any more.
+const NUMBERS_PER_TICK: u64 = 1_024;
+/// So many commands refused for their rate …
+const RATE_REFUSALS_MAX: usize = 100;
+/// … in this time close the connection, µs.
+const RATE_WINDOW_US: u64 = 10_000_000;
+/// A queue dropped so often …
+const DROPS_MAX: usize = 3;
+/// … in this time is too slow, µs.
+const DROPS_WINDOW_US: u64 = 60_000_000;
+
+const _: () = assert!(SESSIONS_MAX <= record::SESSIONS_MAX);
+
+/// Somebody with a name and a token, connected or not.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Its number in the run.
+    pub(crate) number: u64,
+    /// As it came.
+    pub(crate) name: Name,
+    /// What makes a name the same as another.
+    folded: String,
+    /// What it may command.
+    pub(crate) role: Role,
+    /// Its own characters.
+    pub(crate) characters: Vec<CharacterId>,
+    token_hash: [u8; 32],
+    /// Of the token before, until the client has shown that it knows the new one.
+    old_token_hash: Option<[u8; 32]>,
+    /// Its commands and their answers.
+    pub(crate) sequences: Sequences,
+    /// Whether and how somebody is connected.
+    pub(crate) phase: Phase,
+    rate_refusals: Recent,
+}
+
+/// How a session stands.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// Its Join waits for its turn.
+    Joining(Connection),
+    /// Somebody is there.
+    Connected(Connection),
+    /// Nobody is there; until then its token brings it back.
+    Grace {
+        /// On the location's clock, µs.
+        until_us: u64,
+    },
+    /// Its Leave waits for its turn; nobody can come back.
+    Leaving,
+}
+
+/// The connection of a session.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Which.
+    pub(crate) id: ConnectionId,
+    /// The token that its Welcome brings.
+    pub(crate) token: Token,
+    /// The definition must be sent.
+    pub(crate) needs_definition: bool,
+    /// What it receives.
+    pub(crate) feed: Feed,
+    /// Its Welcome is on its way.
+    pub(crate) welcomed: bool,
+    /// Turns are on their way to it.
+    pub(crate) following: bool,
+    /// The tick of its last snapshot; digests for earlier ones say nothing.
+    pub(crate) snapshot_tick: u64,
+    /// It has been told that its digest differs, since its last snapshot.
+    pub(crate) told_desync: bool,
+    /// It has asked for a snapshot.
+    pub(crate) wants_resync: bool,
+    /// When it got one last, because it asked.
+    pub(crate) resynced_us: Option<u64>,
+    drops: Recent,
+}
+
+/// What a connection receives.
+#[derive(Debug)]
+pub(crate) enum Feed {
+    /// Turns.
+    Lockstep,
+    /// States.
+    State(Box<StateFeed>),
+    /// Answers alone.
+    Answers,
+}
+
+impl Connection {
+    /// A new one that has received nothing yet.
+    pub(crate) fn new(id: ConnectionId, token: Token, feed: Feed, needs_definition: bool) -> Self {
+        Self {
+            id,
+            token,
+            needs_definition,
+            feed,
+            welcomed: false,
+            following: false,
+            snapshot_tick: 0,
+            told_desync: false,
+            wants_resync: false,
+            resynced_us: None,
+            drops: Recent::default(),
+        }
+    }
+
+    /// Its queue was dropped; whether that was once too often.
+    pub(crate) fn dropped(&mut self, now_us: u64) -> bool {
+        self.drops.add(now_us, DROPS_WINDOW_US) >= DROPS_MAX
+    }
+}
+
+impl Session {
+    /// The connection, if somebody is there.
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        match &self.phase {
+            Phase::Joining(connection) | Phase::Connected(connection) => Some(connection),
+            Phase::Grace { .. } | Phase::Leaving => None,
+        }
+    }
+
+    /// The connection, if somebody is there.
+    pub(crate) fn connection_mut(&mut self) -> Option<&mut Connection> {
+        match &mut self.phase {
+            Phase::Joining(connection) | Phase::Connected(connection) => Some(connection),
+            Phase::Grace { .. } | Phase::Leaving => None,
+        }
+    }
+
+    /// What it may have waiting and get into a turn.
+    pub(crate) fn allowance(&self) -> Allowance {
+        match self.role {
+            Role::Admin => Allowance::Admin,
+            Role::Player | Role::Bot | Role::Watcher => Allowance::Characters(self.characters.len()),
+        }
+    }
+
+    /// A command was refused for its rate; whether that was once too often.
+    pub(crate) fn rate_refused(&mut self, now_us: u64) -> bool {
+        self.rate_refusals.add(now_us, RATE_WINDOW_US) >= RATE_REFUSALS_MAX
+    }
+
+    /// A new token; the one that was shown stays valid until [`Session::confirm`], so that a lost Welcome locks
+    /// nobody out.
+    pub(crate) fn rotate(&mut self, shown: &Token, token: &Token) {
+        self.old_token_hash = Some(token_hash(shown));
+        self.token_hash = token_hash(token);
+    }
+
+    /// The client speaks on its new connection, so it knows its new token. Returns whether that changed anything.
+    pub(crate) fn confirm(&mut self) -> bool {
+        self.old_token_hash.take().is_some()
+    }
+
+    /// For the journal.
+    pub(crate) fn record(&self, state: SessionState) -> record::Session {
+        record::Session {
+            session: self.number,
+            subject: sim::bounded::Text::default(),
+            name: self.name.clone(),
+            role: self.role,
+            characters: List::new(self.characters.clone()).expect("a session has no more than a World"),
+            token_hash: self.token_hash,
+            old_token_hash: self.old_token_hash,
+            nonce: None,
+            state,
+        }
+    }
+
+    fn knows(&self, token: &Token) -> bool {
+        let shown = token_hash(token);
+        let current = same(&shown, &self.token_hash);
+        let old = self.old_token_hash.is_some_and(|hash| same(&shown, &hash));
+        current | old
+    }
+}
+
+/// All sessions of a location.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    sessions: BTreeMap<u64, Session>,
+    connections: BTreeMap<ConnectionId, u64>,
+    last_number: u64,
+}
+
+impl Roster {
+    /// The roster as a journal knows it: everybody is in the grace.
+    pub(crate) fn recovered(
+        sessions: Vec<record::Session>,
+        answers: Vec<record::Answer>,
+        last_number: u64,
+        now_us: u64,
+    ) -> Self {
+        let mut roster = Self {
+            last_number,
+            ..Self::default()
+        };
+        for session in sessions {
+            roster.last_number = roster.last_number.max(session.session);
+            let session = Session {
+                number: session.session,
+                folded: folded(&session.name),
+                name: session.name,
+                role: session.role,
+                characters: session.characters.into_vec(),
+                token_hash: session.token_hash,
+                old_token_hash: session.old_token_hash,
+                sequences: Sequences::default(),
+                phase: Phase::Grace {
+                    until_us: now_us + GRACE_US,
+                },
+                rate_refusals: Recent::default(),
+            };
+            roster.sessions.insert(session.number, session);
+        }
+        for answer in answers {
+            if let Some(session) = roster.sessions.get_mut(&answer.session) {
+                session.sequences.recover(&answer);
+            }
+        }
+        roster
+    }
+
+    /// Whether a player or bot of this name may come.
+    ///
+    /// # Errors
+    /// The code of the Reject.
+    pub(crate) fn check_new(&self, name: &str, role: Role, players_max: usize) -> Result<(), Code> {
+        let there = self
+            .sessions
+            .values()
+            .filter(|session| !matches!(session.phase, Phase::Leaving));
+        let players = there
+            .clone()
+            .filter(|session| matches!(session.role, Role::Player | Role::Bot))
+            .count();
+        let full = matches!(role, Role::Player | Role::Bot) && players >= players_max;
+        if full || self.sessions.len() >= SESSIONS_MAX {
+            return Err(Code::REJECT_FULL);
+        }
+        let folded = folded(name);
+        if !name.is_empty() && there.into_iter().any(|session| session.folded == folded) {
+            return Err(Code::REJECT_NAME_TAKEN);
+        }
+        Ok(())
+    }
+
+    /// Adds a session; returns its number.
+    pub(crate) fn open(&mut self, name: Name, role: Role, connection: Connection, next_tick: u64) -> u64 {
+        let number = (self.last_number + 1).max(next_tick * NUMBERS_PER_TICK + 1);
+        self.last_number = number;
+        self.connections.insert(connection.id, number);
+        let session = Session {
+            number,
+            folded: folded(&name),
+            name,
+            role,
+            characters: Vec::new(),
+            token_hash: token_hash(&connection.token),
+            old_token_hash: None,
+            sequences: Sequences::default(),
+            phase: Phase::Joining(connection),
+            rate_refusals: Recent::default(),
+        };
+        self.sessions.insert(number, session);
+        number
+    }
+
+    /// The session that a client wants back, if its token says that it is its own and nobody sent it away.
+    pub(crate) fn resumable(&self, resume: &Resume, role: Role) -> Option<u64> {
+        let session = self.sessions.get(&resume.session)?;
+        let there = matches!(session.phase, Phase::Connected(_) | Phase::Grace { .. });
+        (session.knows(&resume.token) && there && session.role == role).then_some(session.number)
+    }
+
+    /// Gives a session a new connection; returns the one that it had.
+    pub(crate) fn connect(&mut self, number: u64, connection: Connection) -> Option<ConnectionId> {
+        let session = self.sessions.get_mut(&number)?;
+        let replaced = session.connection().map(|connection| connection.id);
+        self.connections.insert(connection.id, number);
+        session.phase = Phase::Connected(connection);
+        if let Some(replaced) = replaced {
+            self.connections.remove(&replaced);
+        }
+        replaced
+    }
+
+    /// A session's connection is no more: from now on it is in this phase.
+    pub(crate) fn disconnect(&mut self, number: u64, phase: Phase) -> Option<ConnectionId> {
+        let session = self.sessions.get_mut(&number)?;
+        let connection = session.connection().map(|connection| connection.id);
+        session.phase = phase;
+        if let Some(connection) = connection {
+            self.connections.remove(&connection);
+        }
+        connection
+    }
+
+    /// Removes a session.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Session> {
+        let session = self.sessions.remove(&number)?;
+        if let Some(connection) = session.connection() {
+            self.connections.remove(&connection.id);
+        }
+        Some(session)
+    }
+
+    /// The session of a connection; none if a newer connection has replaced it, or if it has ended.
+    pub(crate) fn of(&mut self, connection: ConnectionId) -> Option<&mut Session> {
+        let number = self.connections.get(&connection)?;
+        self.sessions.get_mut(number)
+    }
+
+    /// The session of this number.
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
+        self.sessions.get_mut(&number)
+    }
+
+    /// All sessions, in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.values()
+    }
+
+    /// All sessions, in the order of their numbers.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.sessions.values_mut()
+    }
+
+    /// Those whose grace is over.
+    pub(crate) fn overdue(&self, now_us: u64) -> Vec<u64> {
+        let overdue =
+            |session: &&Session| matches!(session.phase, Phase::Grace { until_us } if until_us <= now_us);
+        self.sessions
+            .values()
+            .filter(overdue)
+            .map(|session| session.number)
+            .collect()
+    }
+}
+
+/// Two names are the same person's if this is equal.
+pub(crate) fn folded(name: &str) -> String {
+    caseless::default_case_fold_str(name)
+}
+
+/// Compares two hashes in a time that does not depend on where they differ.
+fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    // BLAKE3's own comparison is a constant-time one.
+    blake3::Hash::from_bytes(*a) == blake3::Hash::from_bytes(*b)
+}
+
+/// Times of something that must not happen too often.
+#[derive(Debug, Default)]
+struct Recent(VecDeque<u64>);
+
+impl Recent {
+    /// Adds one; returns how many there were in the window that ends now.
+    fn add(&mut self, now_us: u64, window_us: u64) -> usize {
+        self.0.push_back(now_us);
+        while self.0.front().is_some_and(|at_us| at_us + window_us < now_us) {
+            self.0.pop_front();
+        }
+        self.0.len()
+    }
+}

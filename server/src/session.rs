@@ -1,0 +1,389 @@
+//! One connection from its first byte to its last: frames in, batches out, deadlines, and whether this peer may say what
+//! it says (spec 4.3, 9.2). Works on anything that reads and writes; waits for its peer and for nobody else.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::frame::FRAME_BYTES_BEFORE_ADMISSION_MAX;
+use protocol::handshake::{self, Opening, ServerHandshake};
+use protocol::message::{Hello, Role};
+use protocol::{ClientMessage, Code, FrameError, FrameReader, ServerMessage, wire};
+use sim::{CharacterId, Command};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::location::outbox::{Batch, End, Outbox};
+use crate::location::task::{Envelope, Handle};
+use crate::location::{ConnectionId, Input, character_of};
+
+/// From the connection to a whole Hello.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
+/// From the first byte of a frame to its last.
+const FRAME_DEADLINE: Duration = Duration::from_secs(10);
+/// From one message of the client to the next.
+const IDLE_DEADLINE: Duration = Duration::from_secs(15);
+/// How long the peer may take no byte of what it is sent.
+const WRITE_DEADLINE: Duration = Duration::from_secs(5);
+/// The server says something at least so often.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// How long the last frames may take to leave.
+const FAREWELL_DEADLINE: Duration = Duration::from_secs(2);
+/// How long is read after the last frame, so that it arrives.
+const LINGER: Duration = Duration::from_secs(1);
+/// Messages that a connection may have on their way to the location.
+const MESSAGES_UNDER_WAY_MAX: usize = 64;
+
+const _: () = assert!(SILENCE_MAX.as_millis() < IDLE_DEADLINE.as_millis());
+
+/// Serves one connection until it ends. `pending` is given back once the peer has said what it wants: until then it
+/// counts as one of the few unknown ones.
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite>(
+    stream: S,
+    connection: ConnectionId,
+    location: Handle,
+    pending: OwnedSemaphorePermit,
+) {
+    let (mut reader, writer) = tokio::io::split(stream);
+    let mut writer = Writer::new(writer);
+    let Some((hello, handshake)) = open(&mut reader, &mut writer).await else {
+        return;
+    };
+    drop(pending);
+    let Some(token) = random_token() else {
+        let code = Code::REJECT_BUSY;
+        let reply = handshake.reject(code, "no random numbers to be had");
+        writer.farewell(&mut reader, reply).await;
+        return;
+    };
+    let outbox = Arc::new(Outbox::new());
+    let role = hello.role;
+    let resumed = hello.resume.is_some();
+    location.send_envelope(Envelope {
+        input: Input::Enter {
+            connection,
+            hello,
+            token,
+        },
+        outbox: Some(Arc::clone(&outbox)),
+        permit: None,
+    });
+    let mut listening = Listening {
+        frames: FrameReader::new(0),
+        credit: Arc::new(Semaphore::new(MESSAGES_UNDER_WAY_MAX)),
+        location: location.clone(),
+        outbox: Arc::clone(&outbox),
+        connection,
+        role,
+        unconfirmed: resumed,
+    };
+    let mut handshake = Some(handshake);
+    let ended = {
+        let speaking = speak(&mut writer, &outbox, &location, connection);
+        tokio::pin!(speaking);
+        let early = tokio::select! {
+            ended = &mut speaking => Some(ended),
+            () = outbox.admitted() => None,
+            () = hang_up(&mut reader, handshake.as_mut()) => Some(Ended::Gone),
+        };
+        match (early, handshake.take_if(|_| outbox.characters().is_some())) {
+            (Some(ended), _) => ended,
+            (None, admitted) => {
+                listening.frames = admitted.map_or(FrameReader::new(0), ServerHandshake::into_reader);
+                tokio::select! {
+                    ended = &mut speaking => ended,
+                    ended = listening.listen(&mut reader) => ended,
+                }
+            }
+        }
+    };
+    location.send(Input::Gone(connection));
+    let (last, whose) = match ended {
+        Ended::Gone => return,
+        Ended::By(End::Reject(code, message)) => {
+            let reply = handshake
+                .as_ref()
+                .and_then(|handshake| handshake.reject(code, message));
+            (reply, code)
+        }
+        Ended::By(End::Close(code, message)) => (Some(handshake::close(code, message)), code),
+    };
+    tracing::debug!(connection = connection.0, code = %whose, "connection ends");
+    writer.farewell(&mut reader, last).await;
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+enum Ended {
+    /// There is nobody to tell.
+    Gone,
+    /// The peer is told.
+    By(End),
+}
+
+/// Reads until the peer has said what it wants; `None`: it is not to be let in, and has been told so.
+async fn open<S: AsyncRead + AsyncWrite>(
+    reader: &mut ReadHalf<S>,
+    writer: &mut Writer<S>,
+) -> Option<(Box<Hello>, ServerHandshake)> {
+    let deadline = Instant::now() + HANDSHAKE_DEADLINE;
+    let mut handshake = ServerHandshake::new();
+    let reply = loop {
+        match timeout_at(deadline, reader.read_buf(handshake.reader().space())).await {
+            Ok(Ok(0) | Err(_)) => return None,
+            Ok(Ok(_)) => {}
+            // Nothing whole has been asked, so nothing is owed.
+            Err(_) => break None,
+        }
+        match handshake.advance() {
+            Opening::NeedMore => {}
+            Opening::Hello(hello) => return Some((hello, handshake)),
+            Opening::Refused { code, reply } => {
+                tracing::debug!(%code, "refused");
+                break reply;
+            }
+        }
+    };
+    writer.farewell(reader, reply).await;
+    None
+}
+
+/// Returns when the peer hangs up. What it says before its Welcome is kept, as far as a frame of an unknown peer goes.
+async fn hang_up<S: AsyncRead>(reader: &mut ReadHalf<S>, handshake: Option<&mut ServerHandshake>) {
+    let Some(handshake) = handshake else { return };
+    while handshake.reader().pending().len() <= FRAME_BYTES_BEFORE_ADMISSION_MAX {
+        if !matches!(reader.read_buf(handshake.reader().space()).await, Ok(1..)) {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Writes what there is to be sent until the connection ends.
+async fn speak<S: AsyncRead + AsyncWrite>(
+    writer: &mut Writer<S>,
+    outbox: &Outbox,
+    location: &Handle,
+    connection: ConnectionId,
+) -> Ended {
+    loop {
+        if let Err(ended) = writer.write_waiting().await {
+            return ended;
+        }
+        let batch = match timeout(SILENCE_MAX, outbox.batch()).await {
+            Ok(batch) => batch,
+            Err(_) if outbox.characters().is_some() => Batch::from_frame(location.clock_frame()),
+            Err(_) => continue,
+        };
+        writer.waiting.extend(batch.frames);
+        if batch.dropped {
+            location.send(Input::Dropped(connection));
+        }
+        if let Some(tick) = batch.downloaded {
+            location.send(Input::Downloaded { connection, tick });
+        }
+        if let Some(end) = batch.end {
+            return Ended::By(end);
+        }
+    }
+}
+
+/// The half of a connection that is written to; a frame that was begun is finished whoever is interrupted.
+struct Writer<S> {
+    half: WriteHalf<S>,
+    waiting: VecDeque<Bytes>,
+}
+
+impl<S: AsyncRead + AsyncWrite> Writer<S> {
+    fn new(half: WriteHalf<S>) -> Self {
+        Self {
+            half,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Writes the frames that wait. Cancelling it loses nothing.
+    async fn write_waiting(&mut self) -> Result<(), Ended> {
+        while let Some(frame) = self.waiting.front_mut() {
+            match timeout(WRITE_DEADLINE, self.half.write_buf(frame)).await {
+                Ok(Ok(0) | Err(_)) => return Err(Ended::Gone),
+                Ok(Ok(_)) => {}
+                Err(_) => {
+                    // Inside a frame nothing can be said any more.
+                    tracing::debug!("a peer took no byte for five seconds");
+                    return Err(Ended::Gone);
+                }
+            }
+            if frame.is_empty() {
+                self.waiting.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what waits and a last frame, then reads on for a moment so that it arrives.
+    async fn farewell(&mut self, reader: &mut ReadHalf<S>, last: Option<Bytes>) {
+        self.waiting.extend(last);
+        let sent = timeout(FAREWELL_DEADLINE, async {
+            let written = self.write_waiting().await.is_ok();
+            written && self.half.shutdown().await.is_ok()
+        });
+        if sent.await == Ok(true) {
+            let rest = async {
+                let mut rest = [0; 1024];
+                while matches!(reader.read(&mut rest).await, Ok(1..)) {}
+            };
+            // A peer that keeps on sending is not listened to for ever.
+            let _ = timeout(LINGER, rest).await;
+        }
+    }
+}
+
+/// What listens to an admitted peer.
+struct Listening {
+    frames: FrameReader,
+    credit: Arc<Semaphore>,
+    location: Handle,
+    outbox: Arc<Outbox>,
+    connection: ConnectionId,
+    role: Role,
+    /// Its first message shows that it knows its new token.
+    unconfirmed: bool,
+}
+
+impl Listening {
+    /// Takes the peer's messages until the connection ends.
+    async fn listen<S: AsyncRead>(&mut self, reader: &mut ReadHalf<S>) -> Ended {
+        let mut last_message = Instant::now();
+        let mut frame_begun: Option<Instant> = None;
+        loop {
+            loop {
+                let payload = match self.frames.next_payload() {
+                    Ok(Some(payload)) => payload,
+                    Ok(None) => break,
+                    Err(FrameError::Empty) => return close(Code::CLOSE_BAD_FRAME, "an empty frame"),
+                    Err(FrameError::TooLarge { .. }) => {
+                        return close(Code::CLOSE_FRAME_TOO_LARGE, "a frame over the limit");
+                    }
+                };
+                last_message = Instant::now();
+                frame_begun = None;
+                if let Err(ended) = self.hear(&payload).await {
+                    return ended;
+                }
+            }
+            let now = Instant::now();
+            frame_begun = self.frames.is_inside_frame().then(|| frame_begun.unwrap_or(now));
+            let frame_deadline = frame_begun.map(|begun| begun + FRAME_DEADLINE);
+            let idle_deadline = last_message + IDLE_DEADLINE;
+            let deadline = frame_deadline.map_or(idle_deadline, |frame| frame.min(idle_deadline));
+            match timeout_at(deadline, reader.read_buf(self.frames.space())).await {
+                Ok(Ok(0) | Err(_)) => return Ended::Gone,
+                Ok(Ok(_)) => {}
+                Err(_) if deadline == idle_deadline => {
+                    return close(Code::CLOSE_IDLE, "15 seconds of silence");
+                }
+                Err(_) => return close(Code::CLOSE_BAD_FRAME, "a frame took more than 10 seconds"),
+            }
+        }
+    }
+
+    async fn hear(&mut self, payload: &[u8]) -> Result<(), Ended> {
+        let Ok(message) = wire::decode_client(payload) else {
+            return Err(close(Code::CLOSE_BAD_FRAME, "not a message"));
+        };
+        if std::mem::take(&mut self.unconfirmed) {
+            self.location.send(Input::Confirmed(self.connection));
+        }
+        let connection = self.connection;
+        let input = match message {
+            ClientMessage::Command {
+                sequence,
+                at_tick,
+                command,
+            } => {
+                let own = self.outbox.characters().unwrap_or_default();
+                let command = match may_send(self.role, own, &command) {
+                    Ok(()) => Ok(command),
+                    Err(code) => Err(code),
+                };
+                Input::Command {
+                    connection,
+                    sequence,
+                    at_tick,
+                    command,
+                }
+            }
+            ClientMessage::Digest { tick, digest } => Input::Digest {
+                connection,
+                tick,
+                digest,
+            },
+            ClientMessage::Resync => Input::Resync(connection),
+            ClientMessage::SetView { view } if view.is_valid() => Input::View { connection, view },
+            ClientMessage::SetView { .. } => return Err(close(Code::CLOSE_BAD_FRAME, "not a view")),
+            ClientMessage::Goodbye => Input::Goodbye(connection),
+            ClientMessage::Ping { nonce } => {
+                self.outbox.pong(&ServerMessage::Pong {
+                    nonce,
+                    server_us: self.location.now_us(),
+                });
+                return Ok(());
+            }
+            ClientMessage::Hello(_) => return Err(close(Code::CLOSE_UNEXPECTED, "a second Hello")),
+            ClientMessage::DesyncReport { .. } => {
+                return Err(close(Code::CLOSE_UNEXPECTED, "nobody asked for a report"));
+            }
+        };
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.credit).acquire_owned().await.ok();
+        self.location.send_envelope(Envelope {
+            input,
+            outbox: None,
+            permit,
+        });
+        Ok(())
+    }
+}
+
+/// Whether a session may send a command at all: the table of spec 4.3, then the ranges.
+///
+/// # Errors
+/// The code of the refusal.
+pub(crate) fn may_send(role: Role, own: &[CharacterId], command: &Command) -> Result<(), Code> {
+    let of_players = matches!(
+        command,
+        Command::MoveTo { .. } | Command::Stop { .. } | Command::Talk { .. } | Command::Application { .. }
+    );
+    let of_roster = matches!(command, Command::Join { .. } | Command::Leave { .. });
+    let may = match role {
+        Role::Player | Role::Bot => of_players,
+        Role::Watcher => false,
+        Role::Admin => !of_roster,
+    };
+    if !may {
+        return Err(Code::REFUSED_ROLE_NOT_ALLOWED);
+    }
+    let is_own = character_of(command).is_some_and(|character| own.contains(&character));
+    if role != Role::Admin && !is_own {
+        return Err(Code::REFUSED_NOT_YOURS);
+    }
+    command.check().map_err(|_| Code::REFUSED_OUT_OF_RANGE)
+}
+
+fn close(code: Code, message: &'static str) -> Ended {
+    Ended::By(End::Close(code, message))
+}
+
+fn random_token() -> Option<[u8; 16]> {
+    let mut token = [0; 16];
+    match getrandom::fill(&mut token) {
+        Ok(()) => Some(token),
+        Err(error) => {
+            tracing::error!(%error, "no random numbers");
+            None
+        }
+    }
+}
