@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use nav::{Planner, Point, Problems};
+use nav::{Fixed, Planner, Point, Problems};
 use serde::Serialize;
 
 use crate::character::Kind;
@@ -46,6 +46,10 @@ pub(crate) struct Inner {
     pub(crate) maps: Vec<Map>,
     pub(crate) start_map: usize,
     pub(crate) spawns: Vec<Point>,
+    /// A player's, metres per tick.
+    pub(crate) walk_speed: Fixed,
+    /// A player's, radians per tick.
+    pub(crate) rotation_speed: Fixed,
     /// In id order.
     pub(crate) characters: Vec<(Kind, CharacterSpec)>,
 }
@@ -54,6 +58,12 @@ pub(crate) struct Inner {
 pub(crate) struct Map {
     pub(crate) name: Label,
     pub(crate) make_planner: Box<dyn Fn() -> Box<dyn Planner> + Send + Sync>,
+}
+
+impl Map {
+    pub(crate) fn planner(&self) -> Box<dyn Planner> {
+        (self.make_planner)()
+    }
 }
 
 impl Definition {

@@ -1,19 +1,30 @@
 //! The simulation of a location: `step(&mut World, &[Command]) -> Vec<Event>` and nothing else.
 #![deny(clippy::float_arithmetic)]
 
+mod apply;
 mod behaviour;
 pub mod bounded;
 mod character;
 mod command;
 mod command_file;
 mod definition;
+mod digest;
 mod event;
+mod guard;
+mod movement;
 mod name;
+mod neighbours;
+mod planning;
 mod range;
+mod retry;
 mod rng;
 mod ruleset;
 mod snapshot;
+mod space;
+mod spawn;
+mod units;
 mod world;
+mod yaw;
 
 pub use behaviour::Progress;
 pub use character::{Animation, Character, CharacterId, Kind, OnArrived, PATH_WAYPOINTS_MAX};

@@ -1,0 +1,241 @@
+//! Who is near: the circles that guard their places, in a uniform grid of buckets (spec 3.3, step 4: "reservations").
+//!
+//! Derived from the characters, rebuilt when somebody comes, goes or is put somewhere, moved along with every step.
+
+use nav::{Fixed, Point};
+
+use crate::character::Character;
+use crate::space::{Delta, Space};
+
+/// A place that somebody takes up.
+#[derive(Clone, Copy, Debug)]
+struct Reservation {
+    position: Point,
+    radius: Fixed,
+    level: u8,
+    /// In the grid at all: alive and enabled.
+    active: bool,
+    cell: Cell,
+    /// Neighbours in the list of its bucket, or [`NOBODY`].
+    next: u32,
+    previous: u32,
+}
+
+/// A square of 2 m, by its indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    x: i32,
+    z: i32,
+}
+
+/// Circles by character index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Neighbours {
+    reservations: Vec<Reservation>,
+    /// First of each bucket's list; a power of two of them.
+    buckets: Vec<u32>,
+    /// Largest radius of those in the grid.
+    radius_max: i64,
+}
+
+/// End of a list.
+const NOBODY: u32 = u32::MAX;
+
+/// A cell's side is 2^17 raws = 2 m: a usual step with both usual radii reaches over 1.4 m, so it touches 3 cells on average.
+const CELL_BITS: u32 = 17;
+
+/// From so many cells on, going through everybody is cheaper (somebody is huge or very fast).
+const CELLS_MAX: i64 = 64;
+
+impl Neighbours {
+    /// The circles of these characters.
+    pub(crate) fn rebuild(&mut self, characters: &[Character]) {
+        self.buckets.clear();
+        self.buckets
+            .resize((2 * characters.len()).next_power_of_two().max(64), NOBODY);
+        self.reservations.clear();
+        self.radius_max = 0;
+        for (index, character) in characters.iter().enumerate() {
+            let active = character.is_active();
+            self.reservations.push(Reservation {
+                position: character.position,
+                radius: character.movement_contact_radius,
+                level: character.level,
+                active,
+                cell: Cell::of(character.position),
+                next: NOBODY,
+                previous: NOBODY,
+            });
+            if active {
+                self.radius_max = self.radius_max.max(character.movement_contact_radius.wide());
+                self.link(index as u32);
+            }
+        }
+    }
+
+    /// The first character (smallest index, hence id) that rejects a step of `index` from where it is now (spec 3.3, step 4c).
+    pub(crate) fn first_rejecting(&self, space: Space, index: usize, step: Delta) -> Option<usize> {
+        let own = self.reservations[index];
+        let length = step.squared();
+        let mut first = NOBODY;
+        // PERF: `sim/benches/tick.rs`, movement; distances are compared before anything is multiplied out.
+        self.visit(own.position, step, own.radius.wide() + self.radius_max, |other| {
+            if other >= first || other as usize == index {
+                return;
+            }
+            let reservation = &self.reservations[other as usize];
+            if !space.share_level(own.level, reservation.level) {
+                return;
+            }
+            let away = space.delta(own.position, reservation.position);
+            let approach = step.dot(away);
+            let reach = own.radius.wide() + reservation.radius.wide();
+            if approach > 0 && passes_within(step, length, away, approach, reach) {
+                let (reach, start) = (reach * reach, away.squared());
+                let overlap = start < reach;
+                if !overlap || away.minus(step).squared() <= start {
+                    first = other;
+                }
+            }
+        });
+        (first != NOBODY).then_some(first as usize)
+    }
+
+    /// Whether a circle at `position` touches anybody: is nearer than both radii.
+    pub(crate) fn touches(&self, space: Space, position: Point, radius: Fixed, level: u8) -> bool {
+        let mut touched = false;
+        let nowhere = Delta { x: 0, z: 0 };
+        self.visit(position, nowhere, radius.wide() + self.radius_max, |other| {
+            let reservation = &self.reservations[other as usize];
+            let reach = radius.wide() + reservation.radius.wide();
+            let distance = space.delta(position, reservation.position).squared();
+            touched |= space.share_level(level, reservation.level) && distance < reach * reach;
+        });
+        touched
+    }
+
+    /// The character with this index now stands there.
+    pub(crate) fn place(&mut self, index: usize, position: Point) {
+        let cell = Cell::of(position);
+        let reservation = &mut self.reservations[index];
+        reservation.position = position;
+        if reservation.active && reservation.cell != cell {
+            self.unlink(index as u32);
+            self.reservations[index].cell = cell;
+            self.link(index as u32);
+        }
+    }
+
+    /// Calls `visit` with the index of everybody whose centre lies within `reach` of the box around a step, and of some others.
+    fn visit(&self, from: Point, step: Delta, reach: i64, mut visit: impl FnMut(u32)) {
+        let cells = |start: i64, step: i64| {
+            let low = (start + step.min(0) - reach) >> CELL_BITS;
+            let high = (start + step.max(0) + reach) >> CELL_BITS;
+            (low, high)
+        };
+        let (x_low, x_high) = cells(from.x.wide(), step.x);
+        let (z_low, z_high) = cells(from.z.wide(), step.z);
+        if (x_high - x_low + 1) * (z_high - z_low + 1) > CELLS_MAX {
+            let everybody = (0u32..).zip(&self.reservations);
+            everybody
+                .filter(|(_, reservation)| reservation.active)
+                .for_each(|(index, _)| visit(index));
+            return;
+        }
+        for z in z_low..=z_high {
+            for x in x_low..=x_high {
+                let cell = Cell {
+                    x: x as i32,
+                    z: z as i32,
+                };
+                let mut next = self.buckets[cell.bucket(self.buckets.len())];
+                while next != NOBODY {
+                    let reservation = &self.reservations[next as usize];
+                    if reservation.cell == cell {
+                        visit(next);
+                    }
+                    next = reservation.next;
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, index: u32) {
+        let buckets = self.buckets.len();
+        let first = &mut self.buckets[self.reservations[index as usize].cell.bucket(buckets)];
+        let next = std::mem::replace(first, index);
+        if next != NOBODY {
+            self.reservations[next as usize].previous = index;
+        }
+        let reservation = &mut self.reservations[index as usize];
+        reservation.next = next;
+        reservation.previous = NOBODY;
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Reservation {
+            cell, next, previous, ..
+        } = self.reservations[index as usize];
+        if next != NOBODY {
+            self.reservations[next as usize].previous = previous;
+        }
+        if previous == NOBODY {
+            let buckets = self.buckets.len();
+            self.buckets[cell.bucket(buckets)] = next;
+        } else {
+            self.reservations[previous as usize].next = next;
+        }
+    }
+}
+
+impl Cell {
+    fn of(point: Point) -> Self {
+        Self {
+            x: point.x.raw() >> CELL_BITS,
+            z: point.z.raw() >> CELL_BITS,
+        }
+    }
+
+    /// Cells that hash alike share a bucket; they are told apart by the cell in the reservation.
+    fn bucket(self, buckets: usize) -> usize {
+        let mixed = (self.x as u32).wrapping_mul(0x9E37_79B1) ^ (self.z as u32).wrapping_mul(0x85EB_CA77);
+        ((mixed ^ (mixed >> 15)) as usize) & (buckets - 1)
+    }
+}
+
+/// The segment `step` passes nearer than `reach` to the point `away` from its start; `approach` = step · away > 0.
+fn passes_within(step: Delta, length: i64, away: Delta, approach: i64, reach: i64) -> bool {
+    if approach >= length {
+        // The end of the segment is its nearest point.
+        return away.minus(step).squared() < reach * reach;
+    }
+    // The nearest point lies inside: its distance is |cross| / |step|.
+    let cross = i128::from(step.cross(away));
+    cross * cross < i128::from(reach * reach) * i128::from(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metres(x: f64, z: f64) -> Delta {
+        let raw = |value: f64| Fixed::from_f64(value).expect("in the world").wide();
+        Delta { x: raw(x), z: raw(z) }
+    }
+
+    #[test]
+    fn segments_pass_points() {
+        let check = |step: (f64, f64), away: (f64, f64), reach: f64, expected: bool| {
+            let (step, away) = (metres(step.0, step.1), metres(away.0, away.1));
+            let reach = metres(reach, 0.0).x;
+            let found = passes_within(step, step.squared(), away, step.dot(away), reach);
+            assert_eq!(found, expected, "{step:?} past {away:?} within {reach}");
+        };
+        check((1.0, 0.0), (0.5, 0.5), 0.5, false);
+        check((1.0, 0.0), (0.5, 0.5), 0.5001, true);
+        check((1.0, 0.0), (2.0, 0.0), 1.0, false);
+        check((1.0, 0.0), (2.0, 0.0), 1.0001, true);
+        check((0.1, 0.0), (1.0, 0.0), 0.64, false);
+        check((32.0, 32.0), (16.0, 16.0), 0.0001, true);
+    }
+}
