@@ -230,6 +230,15 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Any number, as the nearest f64: for callers that convert its unit before it becomes a [`Fixed`].
+    pub fn number(&self) -> Option<f64> {
+        match self.value {
+            Value::Decimal(value) => Some(*value),
+            Value::Integer(value) => Some(*value as f64),
+            _ => self.wrong("a number"),
+        }
+    }
+
     /// A coordinate or height: a number within the world limit.
     pub fn coordinate(&self) -> Option<Fixed> {
         let number = match self.value {
