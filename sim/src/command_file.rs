@@ -143,9 +143,7 @@ fn fields(name: &str, object: &mut Object<'_>) -> Option<Command> {
         }
         "SetBehaviour" => {
             let of = character.unwrap_or_default();
-            let behaviour = object
-                .required("behaviour")
-                .and_then(|node| behaviour(&node, of));
+            let behaviour = object.required("behaviour").and_then(|node| behaviour(&node, of));
             Some(Command::SetBehaviour {
                 character: character?,
                 behaviour: behaviour?,

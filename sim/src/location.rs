@@ -15,7 +15,7 @@ use crate::command::{
 };
 use crate::definition::PlannerKind;
 use crate::name::check_name;
-use crate::range::{RADIUS_MAX, RangeError, ROTATION_PER_TICK_MAX, SPEED_PER_TICK_MAX};
+use crate::range::{RADIUS_MAX, ROTATION_PER_TICK_MAX, RangeError, SPEED_PER_TICK_MAX};
 use crate::snapshot::MAPS_MAX;
 use crate::spawn::{COLLISION_RADIUS, MOVEMENT_CONTACT_RADIUS};
 use crate::units::{ROTATION_SPEED, WALK_SPEED, per_tick, ticks_of_milliseconds};
@@ -104,7 +104,10 @@ fn location(document: &Document, mut root: Object<'_>, tick_rate: Option<u16>) -
 fn location_name(root: &mut Object<'_>) -> Option<String> {
     let node = root.required("name")?;
     let name = node.name(LOCATION_NAME_BYTES_MAX)?;
-    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-') {
+    if !name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    {
         node.problem("not only letters A to Z, digits, _ and -");
         return None;
     }
@@ -148,7 +151,10 @@ fn map_path(node: &Node<'_>) -> Option<String> {
         node.problem("not a relative path of plain names without ..");
         return None;
     }
-    if !["json", "txt", "map"].iter().any(|ending| path.ends_with(&format!(".{ending}"))) {
+    if !["json", "txt", "map"]
+        .iter()
+        .any(|ending| path.ends_with(&format!(".{ending}")))
+    {
         node.problem("ends in neither .json, .txt nor .map");
         return None;
     }
@@ -202,7 +208,13 @@ pub(crate) fn character_spec(node: &Node<'_>, tick_rate: u16) -> Option<Characte
     let id = identity(&mut object, "id");
     let name = character_name(&mut object);
     let place = object.point();
-    let speed_per_tick = speed(&mut object, "walkSpeed", WALK_SPEED, tick_rate, SPEED_PER_TICK_MAX);
+    let speed_per_tick = speed(
+        &mut object,
+        "walkSpeed",
+        WALK_SPEED,
+        tick_rate,
+        SPEED_PER_TICK_MAX,
+    );
     let rotation_per_tick = speed(
         &mut object,
         "rotationSpeed",

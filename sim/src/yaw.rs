@@ -72,7 +72,7 @@ pub(crate) fn yaw_of(direction: Delta) -> Option<Fixed> {
     Some(wrapped(((angle + (1 << 15)) >> 16) as i32))
 }
 
-/// `yaw` turned toward `target` by at most `speed`, the short way round; straight behind, it turns toward +X.
+/// `yaw` turned toward `target` by at most `speed`, the short way round; if that is straight behind, the way that yaw grows.
 pub(crate) fn turned(yaw: Fixed, target: Fixed, speed: Fixed) -> Fixed {
     let difference = wrapped(target.raw() - yaw.raw()).raw();
     if difference.abs() <= speed.raw() {
@@ -166,6 +166,6 @@ mod tests {
         check(pi - 100, -pi + 500, 300, -pi + 200);
         check(-pi + 100, pi - 500, 300, pi - 200);
         check(0, pi, 400, 400);
-        check(pi, 0, 400, pi - 400);
+        check(pi, 0, 400, -pi + 400);
     }
 }

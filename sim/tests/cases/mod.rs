@@ -1,0 +1,76 @@
+//! Cases as folders hold them: `location.json`, its maps, `commands.jsonl`, `run.json`, `expected.jsonl`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sim::{Command, Definition, Sources, map_paths, parse_command_line};
+
+pub struct Case {
+    pub name: String,
+    pub definition: Definition,
+    pub commands: Vec<(u64, Command)>,
+    pub ticks: u64,
+    pub every: u64,
+    #[allow(dead_code)] // only some of the tests compare states
+    pub expected: Vec<Value>,
+}
+
+impl Case {
+    pub fn commands_at(&self, tick: u64) -> Vec<Command> {
+        let commands = self.commands.iter().filter(|(at, _)| *at == tick);
+        commands.map(|(_, command)| command.clone()).collect()
+    }
+}
+
+/// All reference cases, in name order.
+pub fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/sim");
+    let mut folders: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the vectors are there")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    folders.sort();
+    folders.iter().map(|folder| read_case(folder)).collect()
+}
+
+fn read_case(folder: &Path) -> Case {
+    let read = |name: &str| {
+        fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{}/{name}: {error}", folder.display()))
+    };
+    let location = read("location.json");
+    let paths = map_paths("location.json", &location).expect("a location");
+    let files: Vec<(String, Vec<u8>)> = paths
+        .into_iter()
+        .map(|path| (path.clone(), read(&path)))
+        .collect();
+    let definition = Definition::load(&Sources {
+        location_file: "location.json",
+        location: &location,
+        tick_rate: None,
+        bots: None,
+        files: &files,
+    })
+    .unwrap_or_else(|problems| panic!("{}: {problems}", folder.display()));
+    let text = String::from_utf8(read("commands.jsonl")).expect("UTF-8");
+    let commands = (1u64..)
+        .zip(text.lines())
+        .map(|(line, text)| {
+            parse_command_line("commands.jsonl", line, text.as_bytes(), definition.tick_rate())
+                .unwrap_or_else(|problems| panic!("{}: {problems}", folder.display()))
+        })
+        .collect();
+    let run: Value = serde_json::from_slice(&read("run.json")).expect("JSON");
+    let expected = String::from_utf8(read("expected.jsonl")).expect("UTF-8");
+    Case {
+        name: folder.file_name().expect("a name").to_string_lossy().into_owned(),
+        definition,
+        commands,
+        ticks: run["ticks"].as_u64().expect("ticks"),
+        every: run["every"].as_u64().expect("every"),
+        expected: expected
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect(),
+    }
+}
