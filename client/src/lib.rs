@@ -1,1 +1,60 @@
-//! A lockstep client and bots.
+//! A lockstep client for a lockstepd server, and bots.
+//!
+//! A lockstep client gets a snapshot of the World and then the commands of every tick; it runs the same simulation as
+//! the server and compares a digest after each step, so it holds the whole World, exact to the bit, for a few bytes a
+//! tick. A client with the State feed gets what it may see instead, and one with the Answers feed nothing at all.
+//!
+//! [`Client`] does everything: it connects, joins, downloads the definition, keeps the World, sends commands until they
+//! are answered, and when the connection is lost it comes back as who it was.
+//!
+//! ```no_run
+//! use client::{Client, ClientEvent, Options};
+//! use sim::Command;
+//!
+//! # async fn example() -> Result<(), client::Ending> {
+//! let mut client = Client::connect(Options::new("127.0.0.1:7777", "Ann")).await?;
+//! while let Some(event) = client.next().await {
+//!     match event {
+//!         ClientEvent::Loaded { tick } => {
+//!             let own = client.characters()[0];
+//!             println!("{} is in the World at tick {tick}", own.0);
+//!             let there = nav::Point::new(nav::Fixed::from_int(3), nav::Fixed::from_int(4));
+//!             let walk = Command::MoveTo { character: own, x: there.x, z: there.z };
+//!             client.command(walk).expect("nothing waits yet");
+//!         }
+//!         ClientEvent::Stepped { .. } => {
+//!             let world = client.world().expect("a turn was run in it");
+//!             // Draw world.characters().
+//!             # let _ = world;
+//!         }
+//!         ClientEvent::Answered { sequence, answer, .. } => println!("command {sequence}: {answer:?}"),
+//!         ClientEvent::Ended(ending) => println!("{ending}"),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! For programs with IO of their own, [`Lockstep`] and [`Observer`] are what follows the two feeds, without any IO.
+//! [`bot`] has what a bot does when nobody tells it anything.
+
+pub mod bot;
+mod client;
+mod connection;
+mod event;
+pub mod lockstep;
+pub mod observer;
+mod options;
+mod parts;
+mod random;
+mod session;
+
+pub use client::{Client, Statistics};
+pub use event::{Answer, ClientEvent, Ending};
+pub use lockstep::{Lockstep, LockstepError, Simulation};
+pub use observer::{Observed, Observer, ObserverError};
+pub use options::{Definitions, Options, Reconnect};
+pub use parts::PartsError;
+pub use random::Random;
+pub use session::{COMMANDS_WAITING_MAX, SessionError, TooManyCommands};

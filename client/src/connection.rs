@@ -1,0 +1,214 @@
+//! One TCP connection: bytes in, bytes out, and when it has been silent for too long.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes, BytesMut};
+use protocol::frame::FRAME_BYTES_FROM_CLIENT_MAX;
+use protocol::handshake::{Answer, AnswerError, ClientHandshake};
+use protocol::message::{ClientMessage, ServerMessage};
+use protocol::{FrameError, FrameReader, WireError, frame, wire};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// From connecting to the answer to the Hello; a server's own deadline is shorter.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server sends something at least each second.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// A client sends something at least each 5 seconds.
+const PING_AFTER: Duration = Duration::from_secs(4);
+/// Unsent bytes: a server that takes none of them is gone.
+const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
+
+const _: () = assert!(OUTPUT_BYTES_MAX > 32 * FRAME_BYTES_FROM_CLIENT_MAX);
+
+/// Why a connection is of no use any more.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Lost {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the server closed the connection")]
+    End,
+    #[error("no answer to the hello in {} s", HANDSHAKE_TIMEOUT.as_secs())]
+    Unanswered,
+    #[error("nothing from the server in {} s", SILENCE_MAX.as_secs())]
+    Silent,
+    #[error("the server takes nothing")]
+    Stuck,
+    #[error("{0}")]
+    Answer(#[from] AnswerError),
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("{0}")]
+    Wire(#[from] WireError),
+}
+
+/// Bytes that went over a connection, frames included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+/// An admitted connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    reader: FrameReader,
+    output: BytesMut,
+    traffic: Traffic,
+    received_at: Instant,
+    sent_at: Instant,
+}
+
+/// What came of connecting.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
+    pub(crate) answer: Answer,
+}
+
+/// A failed attempt; whether the Hello may have been read decides if the name may be in use now.
+#[derive(Debug)]
+pub(crate) struct OpenFailure {
+    pub(crate) lost: Lost,
+    pub(crate) hello_sent: bool,
+}
+
+/// Connects, says Hello and waits for the answer, which is never [`Answer::NeedMore`].
+pub(crate) async fn open(address: String, hello: Bytes) -> Result<Opened, OpenFailure> {
+    let mut hello_sent = false;
+    let attempt = timeout(HANDSHAKE_TIMEOUT, shake_hands(&address, &hello, &mut hello_sent)).await;
+    match attempt {
+        Ok(Ok(opened)) => Ok(opened),
+        Ok(Err(lost)) => Err(OpenFailure { lost, hello_sent }),
+        Err(_) => Err(OpenFailure {
+            lost: Lost::Unanswered,
+            hello_sent,
+        }),
+    }
+}
+
+async fn shake_hands(address: &str, hello: &[u8], hello_sent: &mut bool) -> Result<Opened, Lost> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    *hello_sent = true;
+    stream.write_all(hello).await?;
+    let mut traffic = Traffic {
+        bytes_in: 0,
+        bytes_out: hello.len() as u64,
+    };
+    let mut handshake = ClientHandshake::new();
+    let answer = loop {
+        match handshake.advance()? {
+            Answer::NeedMore => {}
+            answer => break answer,
+        }
+        let count = stream.read_buf(handshake.reader().space()).await?;
+        if count == 0 {
+            return Err(Lost::End);
+        }
+        traffic.bytes_in += count as u64;
+    };
+    let now = Instant::now();
+    let connection = Connection {
+        stream,
+        reader: handshake.into_reader(),
+        output: BytesMut::new(),
+        traffic,
+        received_at: now,
+        sent_at: now,
+    };
+    Ok(Opened { connection, answer })
+}
+
+impl Connection {
+    /// The next message that has come; `None`: [`Connection::exchange`] has to bring more.
+    pub(crate) fn next_message(&mut self) -> Result<Option<ServerMessage>, Lost> {
+        match self.reader.next_payload()? {
+            Some(payload) => Ok(Some(wire::decode_server(&payload)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Queues a message.
+    pub(crate) fn send(&mut self, message: &ClientMessage) -> Result<(), Lost> {
+        if self.output.len() > OUTPUT_BYTES_MAX {
+            return Err(Lost::Stuck);
+        }
+        frame::encode_into(message, FRAME_BYTES_FROM_CLIENT_MAX, &mut self.output)?;
+        Ok(())
+    }
+
+    /// Sends what can be sent and waits until something has come, was sent, or `until`; may be dropped at any time.
+    pub(crate) async fn exchange(&mut self, until: Option<Instant>) -> Result<(), Lost> {
+        // Most of the time the socket takes everything at once.
+        self.write_some()?;
+        let interest = match self.output.is_empty() {
+            true => Interest::READABLE,
+            false => Interest::READABLE | Interest::WRITABLE,
+        };
+        let silent_at = self.received_at + SILENCE_MAX;
+        let wake_at = self.ping_at().min(silent_at).min(until.unwrap_or(silent_at));
+        tokio::select! {
+            ready = self.stream.ready(interest) => {
+                let ready = ready?;
+                if ready.is_readable() || ready.is_read_closed() {
+                    self.read_some()?;
+                }
+            }
+            () = tokio::time::sleep_until(wake_at.into()) => {
+                if Instant::now() >= silent_at {
+                    return Err(Lost::Silent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When something should be sent so that the server does not take this side for gone.
+    pub(crate) fn ping_at(&self) -> Instant {
+        self.sent_at + PING_AFTER
+    }
+
+    /// Sends what can be sent at once; for the last words.
+    pub(crate) fn flush_now(&mut self) {
+        // A connection that is lost just now would have been dropped next.
+        let _ = self.write_some();
+    }
+
+    /// What has gone over it so far.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    fn read_some(&mut self) -> Result<(), Lost> {
+        match self.stream.try_read_buf(self.reader.space()) {
+            Ok(0) => Err(Lost::End),
+            Ok(count) => {
+                self.traffic.bytes_in += count as u64;
+                self.received_at = Instant::now();
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write_some(&mut self) -> Result<(), Lost> {
+        while !self.output.is_empty() {
+            match self.stream.try_write(&self.output) {
+                Ok(0) => return Err(Lost::End),
+                Ok(count) => {
+                    self.output.advance(count);
+                    self.traffic.bytes_out += count as u64;
+                    self.sent_at = Instant::now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! What a client is to be: where, who, what it wants to receive, how patient it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use protocol::message::{Feed, Hello, Need, Role, View};
+use sim::Definition;
+use sim::bounded::{Text, TooLong};
+
+use crate::lockstep::Simulation;
+
+/// Definitions kept by a [`Definitions`].
+const DEFINITIONS_MAX: usize = 8;
+
+/// How a client connects and what it wants.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Host and port.
+    pub address: String,
+    /// Name and version of the program, at most 64 bytes.
+    pub program: String,
+    /// Which location; empty: the daemon's first.
+    pub location: String,
+    /// The player's name; empty with a ticket and for watchers.
+    pub name: String,
+    /// A signed admission.
+    pub ticket: Option<String>,
+    /// What it wants to command.
+    pub role: Role,
+    /// What it wants to receive.
+    pub feed: Feed,
+    /// What a State feed shows; `None`: all, every tick.
+    pub view: Option<View>,
+    /// Whether a lockstep client keeps a World.
+    pub simulation: Simulation,
+    /// Download the definition even where no World is kept.
+    pub want_definition: bool,
+    /// Definitions that are known already; clients that share this download each one once.
+    pub definitions: Definitions,
+    /// What happens when the connection is lost.
+    pub reconnect: Reconnect,
+    /// Makes the waiting times of many clients differ.
+    pub seed: u64,
+}
+
+impl Options {
+    /// A player in lockstep who comes back when the connection is lost.
+    pub fn new(address: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            address: address.into(),
+            program: concat!("lockstepd-client ", env!("CARGO_PKG_VERSION")).to_owned(),
+            location: String::new(),
+            name: name.into(),
+            ticket: None,
+            role: Role::Player,
+            feed: Feed::Lockstep,
+            view: None,
+            simulation: Simulation::Run,
+            want_definition: false,
+            definitions: Definitions::default(),
+            reconnect: Reconnect::default(),
+            seed: 0,
+        }
+    }
+
+    /// The Hello without anything to resume.
+    pub(crate) fn hello(&self) -> Result<Hello, TooLong> {
+        let mut hello = Hello::new(Text::new(&*self.program)?, Text::new(&*self.name)?);
+        hello.location = Text::new(&*self.location)?;
+        hello.ticket = self.ticket.as_deref().map(Text::new).transpose()?;
+        hello.role = self.role;
+        hello.feed = self.feed;
+        hello.view = self.view;
+        let needed =
+            self.want_definition || (self.feed == Feed::Lockstep && self.simulation == Simulation::Run);
+        hello.definition = match self.definitions.newest() {
+            _ if !needed => Need::No,
+            Some((hash, _)) => Need::Have(hash),
+            None => Need::Send,
+        };
+        Ok(hello)
+    }
+}
+
+/// How to come back after the connection was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reconnect {
+    /// The first wait; each further one is twice as long, and up to half of it is added by chance.
+    pub delay_min: Duration,
+    /// The longest wait before chance.
+    pub delay_max: Duration,
+    /// Without a connection for so long: the end. `Duration::ZERO`: no second try.
+    pub give_up_after: Duration,
+    /// If the session cannot be resumed any more: join anew, as somebody new.
+    pub rejoin: bool,
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Self {
+            delay_min: Duration::from_millis(100),
+            delay_max: Duration::from_secs(2),
+            give_up_after: Duration::from_secs(60),
+            rejoin: false,
+        }
+    }
+}
+
+/// Definitions by their hash, shared by the clients of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// With the number of its insertion.
+    definitions: BTreeMap<[u8; 32], (u64, Definition)>,
+    inserted: u64,
+}
+
+impl Definitions {
+    /// Keeps a definition; the oldest of too many is forgotten.
+    pub fn insert(&self, hash: [u8; 32], definition: Definition) {
+        let mut known = self.lock();
+        known.inserted += 1;
+        let number = known.inserted;
+        known.definitions.insert(hash, (number, definition));
+        if known.definitions.len() > DEFINITIONS_MAX {
+            let oldest = known.definitions.iter().min_by_key(|(_, (number, _))| *number);
+            if let Some(hash) = oldest.map(|(hash, _)| *hash) {
+                known.definitions.remove(&hash);
+            }
+        }
+    }
+
+    /// The definition with this hash.
+    pub fn get(&self, hash: &[u8; 32]) -> Option<Definition> {
+        self.lock()
+            .definitions
+            .get(hash)
+            .map(|(_, definition)| definition.clone())
+    }
+
+    /// The definition that was inserted last, and its hash.
+    pub fn newest(&self) -> Option<([u8; 32], Definition)> {
+        let known = self.lock();
+        let newest = known.definitions.iter().max_by_key(|(_, (number, _))| *number);
+        newest.map(|(hash, (_, definition))| (*hash, definition.clone()))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+        // Nothing that holds it can leave it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

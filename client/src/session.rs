@@ -1,0 +1,470 @@
+//! A session without IO: messages and the time go in, messages and events come out. It outlives connections.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use protocol::Code;
+use protocol::message::{ClientMessage, Feed, Hello, Need, Resume, ServerMessage, View, Welcome};
+use sim::bounded::TooLong;
+use sim::{CharacterId, Command};
+
+use crate::event::{Answer, ClientEvent};
+use crate::lockstep::{Lockstep, LockstepError, Progress, Simulation};
+use crate::observer::{Observer, ObserverError};
+use crate::options::Options;
+
+/// Commands without an answer that a session may have; a server takes no more (spec 4.5).
+pub const COMMANDS_WAITING_MAX: usize = 128;
+/// A server takes one `Resync` in this time (spec 4.3).
+const RESYNC_PERIOD: Duration = Duration::from_millis(2_100);
+
+/// Why a session cannot go on: what the server sent cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The World cannot be kept.
+    #[error(transparent)]
+    Lockstep(#[from] LockstepError),
+    /// The table of characters cannot be kept.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// A message that does not belong to this feed or state.
+    #[error("the server sent a {0} where none belongs")]
+    Unexpected(&'static str),
+}
+
+/// Too many commands wait for their answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{COMMANDS_WAITING_MAX} commands wait for their answer")]
+pub struct TooManyCommands;
+
+/// One session of a client.
+#[derive(Debug)]
+pub(crate) struct Session {
+    options: Options,
+    identity: Option<Identity>,
+    characters: Vec<CharacterId>,
+    follower: Follower,
+    next_sequence: u64,
+    unanswered: BTreeMap<u64, Unanswered>,
+    /// Commands are sent at once from Welcome on; before, they wait.
+    welcomed: bool,
+    resynced_at: Option<Instant>,
+    ping: Option<(u64, Instant)>,
+    pings: u64,
+    events: VecDeque<ClientEvent>,
+    outgoing: VecDeque<ClientMessage>,
+}
+
+/// What resumes a session.
+#[derive(Clone, Copy, Debug)]
+struct Identity {
+    session: u64,
+    token: [u8; 16],
+    run: [u8; 16],
+}
+
+/// A command that waits for its answer.
+#[derive(Clone, Debug)]
+struct Unanswered {
+    at_tick: Option<u64>,
+    command: Command,
+    given: Instant,
+}
+
+/// How the feed is followed.
+#[derive(Debug)]
+enum Follower {
+    /// Nothing is followed, or nobody was welcomed yet.
+    Nothing,
+    Lockstep(Box<Lockstep>),
+    Observer(Box<Observer>),
+}
+
+impl Session {
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options,
+            identity: None,
+            characters: Vec::new(),
+            follower: Follower::Nothing,
+            next_sequence: 1,
+            unanswered: BTreeMap::new(),
+            welcomed: false,
+            resynced_at: None,
+            ping: None,
+            pings: 0,
+            events: VecDeque::new(),
+            outgoing: VecDeque::new(),
+        }
+    }
+
+    /// What to begin a connection with.
+    pub(crate) fn hello(&self) -> Result<Hello, TooLong> {
+        let mut hello = self.options.hello()?;
+        hello.resume = self.identity.map(|identity| {
+            // Where the position or its digest is not known, one that cannot be right brings a snapshot.
+            let (next_tick, digest) = match self.lockstep().and_then(Lockstep::position) {
+                Some((next_tick, Some(digest))) => (next_tick, digest),
+                _ => (0, 0),
+            };
+            Resume {
+                session: identity.session,
+                token: identity.token,
+                run: identity.run,
+                next_tick,
+                digest,
+            }
+        });
+        if let (Need::Have(_) | Need::Send, Some((hash, _))) =
+            (hello.definition, self.lockstep().and_then(Lockstep::definition))
+        {
+            hello.definition = Need::Have(*hash);
+        }
+        Ok(hello)
+    }
+
+    /// There is a session that can be resumed.
+    pub(crate) fn is_known(&self) -> bool {
+        self.identity.is_some()
+    }
+
+    /// Admitted, for the first time or again: commands without an answer go out again, in their order.
+    /// Whether it is the session that it was.
+    pub(crate) fn welcome(&mut self, welcome: &Welcome) -> Result<bool, SessionError> {
+        let resumed = self
+            .identity
+            .is_some_and(|identity| identity.session == welcome.session && identity.run == welcome.run);
+        if self.identity.is_some() && !resumed {
+            self.lose(Code::REJECT_RESUME_INVALID);
+        }
+        self.identity = Some(Identity {
+            session: welcome.session,
+            token: welcome.token,
+            run: welcome.run,
+        });
+        self.characters = welcome.characters.to_vec();
+        self.next_sequence = self.next_sequence.max(welcome.last_sequence.saturating_add(1));
+        self.outgoing.clear();
+        self.welcomed = true;
+        self.ping = None;
+        self.resynced_at = None;
+        match (&mut self.follower, self.options.feed) {
+            (Follower::Lockstep(lockstep), Feed::Lockstep) => lockstep.resumed(welcome)?,
+            (_, Feed::Lockstep) => {
+                let known = self.options.definitions.get(&welcome.definition);
+                let known = known.map(|definition| (welcome.definition, definition));
+                let lockstep = Lockstep::new(welcome, self.options.simulation, known)?;
+                self.follower = Follower::Lockstep(Box::new(lockstep));
+            }
+            (_, Feed::State) => self.follower = Follower::Observer(Box::default()),
+            (_, Feed::Answers) => self.follower = Follower::Nothing,
+        }
+        self.events.push_back(ClientEvent::Joined {
+            resumed,
+            characters: self.characters.clone(),
+            next_tick: welcome.next_tick,
+            tick_rate: welcome.tick_rate,
+        });
+        for (sequence, waiting) in &self.unanswered {
+            self.outgoing.push_back(ClientMessage::Command {
+                sequence: *sequence,
+                at_tick: waiting.at_tick,
+                command: waiting.command.clone(),
+            });
+        }
+        Ok(resumed)
+    }
+
+    /// The connection is gone.
+    pub(crate) fn disconnected(&mut self) {
+        self.welcomed = false;
+        self.outgoing.clear();
+        if let Follower::Lockstep(lockstep) = &mut self.follower {
+            lockstep.disconnected();
+        }
+    }
+
+    /// The session is over; the next Hello asks for a new one.
+    pub(crate) fn lose(&mut self, code: Code) {
+        self.identity = None;
+        self.follower = Follower::Nothing;
+        self.characters.clear();
+        self.events.push_back(ClientEvent::SessionLost {
+            code,
+            unanswered: std::mem::take(&mut self.unanswered).into_keys().collect(),
+        });
+    }
+
+    /// A message has come.
+    pub(crate) fn receive(&mut self, message: ServerMessage, now: Instant) -> Result<(), SessionError> {
+        match message {
+            ServerMessage::Definition { part, parts, bytes } => self.definition_part(part, parts, &bytes)?,
+            ServerMessage::Snapshot {
+                tick,
+                part,
+                parts,
+                bytes,
+            } => self
+                .following("Snapshot")?
+                .snapshot_part(tick, part, parts, &bytes)?,
+            ServerMessage::Turn(turn) => self.following("Turn")?.turn(turn)?,
+            ServerMessage::Desync(desync) => {
+                let difference = self.following("Desync")?.difference(&desync);
+                self.events.extend(difference.map(ClientEvent::Different));
+            }
+            ServerMessage::State(state) => {
+                let Follower::Observer(observer) = &mut self.follower else {
+                    return Err(SessionError::Unexpected("State"));
+                };
+                observer.apply(&state)?;
+                self.events.push_back(ClientEvent::Observed { tick: state.tick });
+            }
+            ServerMessage::Event { tick, event } => {
+                self.events.push_back(ClientEvent::Happened { tick, event })
+            }
+            ServerMessage::Accepted {
+                sequence,
+                tick,
+                index,
+                outcome,
+            } => self.answer(sequence, Answer::Accepted { tick, index, outcome }, now),
+            ServerMessage::Refused {
+                sequence,
+                code,
+                message,
+            } => {
+                let message = message.to_string();
+                self.answer(sequence, Answer::Refused { code, message }, now);
+            }
+            ServerMessage::Clock {
+                base_tick,
+                base_us,
+                state,
+            } => self.events.push_back(ClientEvent::Clock {
+                base_tick,
+                base_us,
+                state,
+            }),
+            ServerMessage::Pong { nonce, server_us } => {
+                if let Some((_, sent)) = self.ping.take_if(|(number, _)| *number == nonce) {
+                    self.events.push_back(ClientEvent::Pong {
+                        round_trip: now.saturating_duration_since(sent),
+                        server_us,
+                    });
+                }
+            }
+            ServerMessage::Notice { text } => self.events.push_back(ClientEvent::Notice {
+                text: text.to_string(),
+            }),
+            ServerMessage::Draining { code, deadline_ms } => self.events.push_back(ClientEvent::Draining {
+                code,
+                deadline: Duration::from_millis(deadline_ms.into()),
+            }),
+            ServerMessage::Redirect {
+                location,
+                address,
+                ticket,
+            } => self.events.push_back(ClientEvent::Redirect {
+                location: location.to_string(),
+                address: address.to_string(),
+                ticket: ticket.to_string(),
+            }),
+            ServerMessage::Welcome(_) => return Err(SessionError::Unexpected("Welcome")),
+            ServerMessage::Reject { .. } => return Err(SessionError::Unexpected("Reject")),
+            ServerMessage::Close { .. } => return Err(SessionError::Unexpected("Close")),
+        }
+        Ok(())
+    }
+
+    /// Something about the connection, after what is to be told already.
+    pub(crate) fn tell(&mut self, event: ClientEvent) {
+        self.events.push_back(event);
+    }
+
+    /// Something that is to be told again.
+    pub(crate) fn tell_first(&mut self, event: ClientEvent) {
+        self.events.push_front(event);
+    }
+
+    /// What is to be told already.
+    pub(crate) fn next_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// The next thing to tell; runs at most one step.
+    pub(crate) fn poll(&mut self, now: Instant) -> Result<Option<ClientEvent>, SessionError> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Some(event));
+        }
+        let Follower::Lockstep(lockstep) = &mut self.follower else {
+            return Ok(None);
+        };
+        let progress = lockstep.poll()?;
+        let needs_resync = lockstep.needs_resync();
+        // A digest that differs goes before the Resync: it tells the server at which step the Worlds parted.
+        if let Some(
+            Progress::Stepped { tick, digest, .. }
+            | Progress::Desynced {
+                tick,
+                computed: digest,
+                ..
+            },
+        ) = progress
+            && self.welcomed
+            && self.options.simulation == Simulation::Run
+        {
+            self.outgoing.push_back(ClientMessage::Digest { tick, digest });
+        }
+        let resync_allowed = self.resynced_at.is_none_or(|at| now >= at + RESYNC_PERIOD);
+        if self.welcomed && needs_resync && resync_allowed {
+            self.resynced_at = Some(now);
+            self.outgoing.push_back(ClientMessage::Resync);
+        }
+        let Some(progress) = progress else {
+            return Ok(None);
+        };
+        Ok(Some(match progress {
+            Progress::Loaded { tick } => ClientEvent::Loaded { tick },
+            Progress::Stepped {
+                tick,
+                digest,
+                commands,
+                events,
+            } => ClientEvent::Stepped {
+                tick,
+                digest,
+                commands,
+                events,
+            },
+            Progress::Desynced {
+                tick,
+                expected,
+                computed,
+            } => ClientEvent::Desynced {
+                tick,
+                expected,
+                computed,
+            },
+            Progress::OutOfOrder { expected, found } => ClientEvent::OutOfOrder { expected, found },
+        }))
+    }
+
+    /// The next message to send.
+    pub(crate) fn next_outgoing(&mut self) -> Option<ClientMessage> {
+        self.outgoing.pop_front()
+    }
+
+    /// Gives a command its sequence; it goes out now, or with the next Welcome.
+    pub(crate) fn command(
+        &mut self,
+        command: Command,
+        at_tick: Option<u64>,
+        now: Instant,
+    ) -> Result<u64, TooManyCommands> {
+        if self.unanswered.len() >= COMMANDS_WAITING_MAX {
+            return Err(TooManyCommands);
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        if self.welcomed {
+            self.outgoing.push_back(ClientMessage::Command {
+                sequence,
+                at_tick,
+                command: command.clone(),
+            });
+        }
+        self.unanswered.insert(
+            sequence,
+            Unanswered {
+                at_tick,
+                command,
+                given: now,
+            },
+        );
+        Ok(sequence)
+    }
+
+    /// Shows something else from now on.
+    pub(crate) fn set_view(&mut self, view: View) {
+        self.options.view = Some(view);
+        if self.welcomed {
+            self.outgoing.push_back(ClientMessage::SetView { view });
+        }
+    }
+
+    /// Asks for a sign of life; the answer measures the way there and back.
+    pub(crate) fn ping(&mut self, now: Instant) {
+        self.pings += 1;
+        self.ping = Some((self.pings, now));
+        self.outgoing.push_back(ClientMessage::Ping { nonce: self.pings });
+    }
+
+    /// Leaves for good.
+    pub(crate) fn goodbye(&mut self) {
+        if self.welcomed {
+            self.outgoing.push_back(ClientMessage::Goodbye);
+        }
+    }
+
+    /// Out of step and waiting for its turn to ask again: when to look next.
+    pub(crate) fn resync_at(&self) -> Option<Instant> {
+        let waits = self.lockstep().is_some_and(Lockstep::needs_resync);
+        self.resynced_at.filter(|_| waits).map(|at| at + RESYNC_PERIOD)
+    }
+
+    pub(crate) fn unanswered(&self) -> usize {
+        self.unanswered.len()
+    }
+
+    pub(crate) fn characters(&self) -> &[CharacterId] {
+        &self.characters
+    }
+
+    pub(crate) fn lockstep(&self) -> Option<&Lockstep> {
+        match &self.follower {
+            Follower::Lockstep(lockstep) => Some(lockstep),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn observer(&self) -> Option<&Observer> {
+        match &self.follower {
+            Follower::Observer(observer) => Some(observer),
+            _ => None,
+        }
+    }
+
+    fn following(&mut self, what: &'static str) -> Result<&mut Lockstep, SessionError> {
+        match &mut self.follower {
+            Follower::Lockstep(lockstep) => Ok(lockstep),
+            _ => Err(SessionError::Unexpected(what)),
+        }
+    }
+
+    fn definition_part(
+        &mut self,
+        part: u32,
+        parts: u32,
+        bytes: &protocol::message::Part,
+    ) -> Result<(), SessionError> {
+        let lockstep = self.following("Definition")?;
+        lockstep.definition_part(part, parts, bytes)?;
+        if let Some((hash, definition)) = lockstep.definition() {
+            let (hash, definition) = (*hash, definition.clone());
+            self.options.definitions.insert(hash, definition);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, sequence: u64, answer: Answer, now: Instant) {
+        let waiting = self.unanswered.remove(&sequence);
+        self.events.push_back(ClientEvent::Answered {
+            sequence,
+            answer,
+            waited: waiting.as_ref().map_or(Duration::ZERO, |waiting| {
+                now.saturating_duration_since(waiting.given)
+            }),
+            again: waiting.is_none(),
+        });
+    }
+}
