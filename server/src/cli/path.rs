@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use nav::{Fixed, Goal, Point, Route};
+use nav::{Fixed, FixedError, Goal, Point, Route, WORLD_LIMIT};
 
 use super::input;
 use super::map::MapInput;
@@ -157,7 +157,12 @@ fn point(text: &str) -> Result<Point, String> {
     let (x, z) = text
         .split_once(',')
         .ok_or("not X,Z: two numbers with a comma between")?;
-    let number = |text: &str| Fixed::from_str(text.trim()).map_err(|error| format!("{text}: {error}"));
+    let number = |text: &str| {
+        Fixed::from_str(text.trim()).map_err(|error| match error {
+            FixedError::NotANumber => format!("{text:?} is not a number"),
+            FixedError::OutOfRange => format!("{text} is outside -{WORLD_LIMIT} to {WORLD_LIMIT}"),
+        })
+    };
     Ok(Point::new(number(x)?, number(z)?))
 }
 
