@@ -247,10 +247,170 @@ impl Point {
         self.x.0.unsigned_abs() <= WORLD_LIMIT.0 as u32 && self.z.0.unsigned_abs() <= WORLD_LIMIT.0 as u32
     }
 
-    /// Squared distance in raw², 2⁻³² m²; both points within the world limit (or a grid's margin).
+    /// Squared distance in raw², 2⁻³² m²; both points within the world limit, or one of them in a grid's margin. (Between
+    /// two cell centres it can take more than 63 bits.)
     pub const fn squared_distance(self, other: Self) -> i64 {
         let dx = self.x.wide() - other.x.wide();
         let dz = self.z.wide() - other.z.wide();
         dx * dx + dz * dz
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HALF: f64 = 1.0 / 131_072.0;
+
+    #[test]
+    fn decimals_round_half_even_within_the_limit() {
+        let check = |value: f64, expected: Result<i32, FixedError>| {
+            assert_eq!(Fixed::from_f64(value).map(Fixed::raw), expected, "{value:e}");
+        };
+        let out_of_range = Err(FixedError::OutOfRange);
+        let not_a_number = Err(FixedError::NotANumber);
+        check(0.0, Ok(0));
+        check(-0.0, Ok(0));
+        check(0.4, Ok(26_214));
+        check(0.45, Ok(29_491));
+        check(-0.45, Ok(-29_491));
+        // Half a raw, and the f64 on either side of it.
+        check(HALF, Ok(0));
+        check(HALF.next_up(), Ok(1));
+        check(HALF.next_down(), Ok(0));
+        check(3.0 * HALF, Ok(2));
+        check((3.0 * HALF).next_down(), Ok(1));
+        check(-3.0 * HALF, Ok(-2));
+        check(-HALF.next_up(), Ok(-1));
+        check(5e-324, Ok(0));
+        check(f64::MIN_POSITIVE, Ok(0));
+        check(1e-300, Ok(0));
+        check(16_000.0, Ok(16_000 << 16));
+        check(-16_000.0, Ok(-(16_000 << 16)));
+        check(16_000f64.next_up(), out_of_range);
+        check(-16_000f64.next_up(), out_of_range);
+        check(32_767.999_99, out_of_range);
+        check(32_768.0, out_of_range);
+        check(65_536.0, out_of_range);
+        check(f64::MAX, out_of_range);
+        check(f64::NAN, not_a_number);
+        check(f64::INFINITY, not_a_number);
+        check(f64::NEG_INFINITY, not_a_number);
+    }
+
+    #[test]
+    fn ranges_hold_before_rounding() {
+        let range = "0.01".parse().expect("a number")..=Fixed::from_int(100);
+        for (text, expected) in [
+            ("0.01", Ok(655)),
+            ("0.0100001", Ok(655)),
+            ("0.0099999", Err(FixedError::OutOfRange)),
+            ("100", Ok(100 << 16)),
+            ("100.000001", Err(FixedError::OutOfRange)),
+            ("-1", Err(FixedError::OutOfRange)),
+            ("1e2", Ok(100 << 16)),
+            ("1e400", Err(FixedError::OutOfRange)),
+            ("inf", Err(FixedError::NotANumber)),
+            ("nan", Err(FixedError::NotANumber)),
+            ("0x10", Err(FixedError::NotANumber)),
+            ("", Err(FixedError::NotANumber)),
+            ("1,5", Err(FixedError::NotANumber)),
+            (" 1", Err(FixedError::NotANumber)),
+            ("e", Err(FixedError::NotANumber)),
+        ] {
+            let found = Fixed::parse_in(text, range.clone()).map(Fixed::raw);
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_fewest_digits_are_printed() {
+        for (raw, expected) in [
+            (0, "0"),
+            (-5 << 16, "-5"),
+            (1024, "0.01562"),
+            (1, "0.00002"),
+            (-1, "-0.00002"),
+            (26_214, "0.4"),
+            (655, "0.01"),
+            (32_768, "0.5"),
+            (i32::MAX, "32767.99998"),
+            (i32::MIN, "-32768"),
+            (65_535, "0.99998"),
+        ] {
+            assert_eq!(Fixed::from_raw(raw).to_string(), expected, "raw {raw}");
+        }
+    }
+
+    #[test]
+    fn products_floor_and_quotients_truncate() {
+        let raw = Fixed::from_raw;
+        assert_eq!(raw(-1).mul_floor(raw(1)), raw(-1));
+        assert_eq!(raw(-1).div_trunc(raw(3 << 16)), raw(0));
+        assert_eq!(raw(7 << 16).div_trunc(raw(-2 << 16)), raw(-(7 << 15)));
+        assert_eq!(raw(1 << 15).mul_floor(raw(-3)), raw(-2));
+    }
+
+    #[test]
+    fn squared_distances_fit_across_the_world() {
+        let corner = |metres: i32| Point::new(Fixed::from_int(metres), Fixed::from_int(metres));
+        let squared = corner(-16_000).squared_distance(corner(16_500));
+        assert_eq!(squared, 2 * (32_500i64 << 16).pow(2));
+    }
+
+    /// Reading a decimal of `places` digits: exact arithmetic on the digits, not on a float.
+    fn nearest_raw(digits: i64, places: u32) -> i64 {
+        let scale = 10i64.pow(places);
+        let numerator = digits.abs() * 65_536;
+        let (floor, rest) = (numerator / scale, numerator % scale);
+        let up = 2 * rest > scale || 2 * rest == scale && floor % 2 == 1;
+        (floor + i64::from(up)) * digits.signum()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn what_is_printed_reads_back(raw in any::<i32>()) {
+            let text = Fixed::from_raw(raw).to_string();
+            let everything = Fixed::from_raw(i32::MIN)..=Fixed::from_raw(i32::MAX);
+            // i32::MIN has no positive twin and is no coordinate.
+            prop_assume!(raw != i32::MIN);
+            prop_assert_eq!(Fixed::parse_in(&text, everything).map(Fixed::raw), Ok(raw), "{}", text);
+            prop_assert!(!text.ends_with(".0") && text != "-0");
+
+            // No shorter decimal reads back, and no other of that length is nearer.
+            let places = text.split_once('.').map_or(0, |(_, fraction)| fraction.len() as u32);
+            let digits: i64 = text.replace('.', "").parse().expect("digits");
+            let error = |digits: i64| (digits * 65_536 - i64::from(raw) * 10i64.pow(places)).abs();
+            prop_assert!(error(digits) <= error(digits + 1) && error(digits) <= error(digits - 1));
+            if places > 0 {
+                let shorter = digits / 10;
+                for candidate in shorter - 1..=shorter + 1 {
+                    prop_assert_ne!(nearest_raw(candidate, places - 1), i64::from(raw));
+                }
+            }
+        }
+
+        #[test]
+        fn decimals_read_to_the_nearest_raw(digits in -1_600_000_000i64..=1_600_000_000, places in 0..=9u32) {
+            let digits = digits % (15_999 * 10i64.pow(places));
+            let sign = if digits < 0 { "-" } else { "" };
+            let padded = format!("{:0>10}", digits.abs());
+            let (whole, fraction) = padded.split_at(padded.len() - places as usize);
+            let text = format!("{sign}{whole}.{fraction}0");
+            let expected = nearest_raw(digits, places);
+            prop_assert_eq!(text.parse::<Fixed>().map(|fixed| i64::from(fixed.raw())), Ok(expected), "{}", text);
+        }
+
+        /// JSON carries the digits of `Display`, and they read back.
+        #[test]
+        fn json_numbers_have_the_same_digits(raw in any::<i32>()) {
+            let fixed = Fixed::from_raw(raw);
+            let json = serde_json::to_string(&fixed).expect("a number");
+            prop_assert_eq!(json, fixed.to_string());
+        }
     }
 }

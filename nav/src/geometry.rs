@@ -7,6 +7,8 @@
 
 use std::cmp::Ordering;
 
+use serde::Serialize;
+
 use crate::{Fixed, Point, WORLD_LIMIT};
 
 /// Largest |coordinate| of a grid's far corner, metres: the world limit, a margin of 2 × 100 + 100 + 100 m, and the rest of
@@ -27,7 +29,7 @@ const _: () = {
 };
 
 /// A closed rectangle along the axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bounds {
     /// Least x and z.
     pub min: Point,
@@ -58,6 +60,17 @@ impl Bounds {
             min: Point::new(self.min.x.min(other.min.x), self.min.z.min(other.min.z)),
             max: Point::new(self.max.x.max(other.max.x), self.max.z.max(other.max.z)),
         }
+    }
+
+    /// Its middle, rounded down to raw.
+    pub fn centre(&self) -> Point {
+        let middle = |min: Fixed, max: Fixed| Fixed::from_raw(((min.wide() + max.wide()) >> 1) as i32);
+        Point::new(middle(self.min.x, self.max.x), middle(self.min.z, self.max.z))
+    }
+
+    /// Extent in x, metres; at most the greatest [`Fixed`].
+    pub fn width(&self) -> Fixed {
+        Fixed::from_raw(i32::try_from(self.max.x.wide() - self.min.x.wide()).unwrap_or(i32::MAX))
     }
 
     /// The point lies inside or on the border, the rectangle grown by `margin` raw on each side.

@@ -1,6 +1,7 @@
 //! Maps and planners of lockstepd.
 #![deny(clippy::float_arithmetic)]
 
+pub mod drawing;
 mod fixed;
 pub mod geometry;
 mod grid;
@@ -10,7 +11,9 @@ mod obstacles;
 mod planner;
 mod problem;
 mod search;
+mod svg;
 
+pub use drawing::Drawing;
 pub use fixed::{FRACTION_BITS, Fixed, FixedError, GRID_ORIGIN_LIMIT, Point, WORLD_LIMIT};
 pub use grid::{
     BakedGrid, CELLS_MAX, Cell, Cells, EditedMap, Frame, Grid, GridParameters, GridPlanner, GridSearch,

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nav::{EditedMap, MapFile, movingai};
+use nav::drawing::QueryPicture;
+use nav::{Circle, Drawing, EditedMap, Fixed, MapFile, Point, Route, movingai};
 use proptest::prelude::*;
 
 fn data(folder: &str) -> PathBuf {
@@ -118,6 +119,48 @@ fn movingai_maps_and_scenarios_are_read() {
     assert!(scenarios_read > 0);
 }
 
+/// The picture of a small map and a path, as text; `BLESS=1` writes it anew.
+#[test]
+fn a_picture_is_as_it_was() {
+    let map = br#"{"areas": [
+        {"name": "room", "polygon": [[0, 0], [8, 0], [8, 6], [0, 6]]},
+        {"name": "<shed & \u0007\"yard\">", "available": false, "polygon": [[8, 1], [12, 1], [12, 5], [8, 5]]}],
+        "obstacles": [{"name": "table", "polygon": [[3, 2], [5, 2], [5, 4], [3, 4]]}]}"#;
+    let map = EditedMap::new(&MapFile::parse("map.json", map).expect("a map"));
+    let point = |x: i32, z: i32| Point::new(Fixed::from_int(x), Fixed::from_int(z));
+    let route = Route {
+        found: true,
+        cells: vec![(7, 7), (8, 8), (9, 8)],
+        waypoints: vec![point(2, 5), point(6, 5)],
+        ..Route::default()
+    };
+    let mut drawing = Drawing::of_map(&map);
+    drawing.add_query(
+        map.frame(),
+        &QueryPicture {
+            from: point(1, 1),
+            to: point(10, 3),
+            standing: &[Circle {
+                centre: point(6, 1),
+                radius: Fixed::ONE,
+            }],
+            route: &route,
+            expanded: &[(7, 7), (8, 7), (8, 8)],
+        },
+    );
+    let svg = drawing.to_svg("map.json: 1, 1 → 10, 3");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/picture.svg");
+    if std::env::var_os("BLESS").is_some() {
+        fs::create_dir_all(golden.parent().expect("a folder")).expect("writable");
+        fs::write(&golden, &svg).expect("writable");
+    }
+    assert_eq!(
+        svg,
+        fs::read_to_string(golden).expect("a golden picture; BLESS=1 makes it")
+    );
+    assert!(svg.contains("&lt;shed &amp; \u{fffd}&quot;yard&quot;&gt; (closed)"));
+}
+
 /// Something the readers know, to be damaged.
 fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let map = br#"{"cellSize": 0.4, "agentRadius": 0.45, "objectPadding": 0.25, "boundaryPadding": 0.1, "floorY": 1,
@@ -149,6 +192,11 @@ fn read(file: &str, bytes: &[u8]) -> Result<(), TestCaseError> {
         Ok(map) => {
             let baked = EditedMap::new(&map).to_baked();
             let text = baked.to_text();
+            prop_assert!(
+                Drawing::of_map(&EditedMap::new(&map))
+                    .to_svg(file)
+                    .ends_with("</svg>\n")
+            );
             prop_assert_eq!(
                 MapFile::parse("again.txt", text.as_bytes()),
                 Ok(MapFile::Baked(baked))

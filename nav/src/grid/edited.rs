@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::build::{area_reach, draw_areas, draw_obstacle, obstacle_radius};
 use super::cells::{Cells, Window};
-use super::raster::Frame;
+use super::raster::{Frame, fill_inside};
 use super::text::BakedGrid;
 use super::{Grid, GridParameters};
 use crate::geometry::Polygon;
@@ -162,6 +162,24 @@ impl EditedMap {
             min: self.frame.min,
             cells: self.walkable.clone(),
         }
+    }
+
+    /// Whether the map is a baked grid, without areas.
+    pub fn is_baked(&self) -> bool {
+        self.source.is_baked
+    }
+
+    /// The cells inside an open area that are not walkable, for a picture.
+    pub fn blocked_ground(&self) -> Cells {
+        let window = self.frame.window();
+        let mut inside = Cells::new(self.frame.width, self.frame.depth);
+        let open = self.areas().filter(|(_, open)| *open);
+        for (area, _) in open {
+            fill_inside(&mut inside, &self.frame, &window, &area.polygon, &mut Vec::new());
+        }
+        let mut blocked = Cells::new(self.frame.width, self.frame.depth);
+        blocked.subtract(&inside, &self.walkable, &window);
+        blocked
     }
 
     /// The areas in file order, and whether each is open; none on a baked grid.

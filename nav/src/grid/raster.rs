@@ -39,6 +39,24 @@ impl Frame {
         }
     }
 
+    /// The rectangle that all cells cover.
+    pub fn bounds(&self) -> Bounds {
+        self.cells_bounds(0..self.width, 0..self.depth)
+    }
+
+    /// The rectangle that some columns of some rows cover.
+    pub fn cells_bounds(&self, columns: Range<u32>, rows: Range<u32>) -> Bounds {
+        // A frame ends within GRID_REACH.
+        let along = |min: Fixed, cells: u32| {
+            Fixed::from_raw((min.wide() + i64::from(cells) * self.cell_size.wide()) as i32)
+        };
+        let corner = |x: u32, z: u32| Point::new(along(self.min.x, x), along(self.min.z, z));
+        Bounds {
+            min: corner(columns.start, rows.start),
+            max: corner(columns.end, rows.end),
+        }
+    }
+
     /// The cells whose centres lie in the rectangle, grown by `margin` raw on each side.
     pub fn cells_within(&self, bounds: &Bounds, margin: i64) -> Window {
         Window {

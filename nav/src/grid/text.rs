@@ -84,13 +84,12 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<BakedGrid, Problems> {
     }
     let mut problems = Problems::new();
     let mut lines = Lines::new(bytes);
-    let Some((header, first_row)) = Header::read(file, &mut lines, &mut problems) else {
+    let Some(header) = Header::read(file, &mut lines, &mut problems) else {
         return Err(problems);
     };
     let mut cells = Cells::new(header.width, header.depth);
     let mut z = 0;
-    let mut row = first_row;
-    while let Some((line, text)) = row {
+    for (line, text) in lines.by_ref() {
         if z == header.depth {
             let rule = format!("too many rows (gridDepth is {})", header.depth);
             problems.push(file, place(line), rule);
@@ -100,7 +99,6 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<BakedGrid, Problems> {
             problems.push(file, place(line), rule);
         }
         z += 1;
-        row = lines.next();
     }
     if z < header.depth {
         let rule = format!("too few rows ({z} of {})", header.depth);
@@ -114,6 +112,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<BakedGrid, Problems> {
 }
 
 /// The lines of a file that are not blank, each with its number from 1, without LF or CRLF.
+#[derive(Clone)]
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
     number: u64,
@@ -221,12 +220,8 @@ const KEYS: [&str; 9] = [
 ];
 
 impl Header {
-    /// The header, and the first row with its line; `None` if no row can be read with it.
-    fn read<'a>(
-        file: &str,
-        lines: &mut Lines<'a>,
-        problems: &mut Problems,
-    ) -> Option<(Self, Option<(u64, &'a [u8])>)> {
+    /// The header, and `lines` at the first row; `None` if no row can be read with it.
+    fn read(file: &str, lines: &mut Lines<'_>, problems: &mut Problems) -> Option<Self> {
         let mut header = Self {
             parameters: GridParameters::default(),
             min: Point::default(),
@@ -236,13 +231,15 @@ impl Header {
         let mut seen = [false; KEYS.len()];
         let mut size_line = 0;
         let mut sizes_are_wrong = false;
-        let mut first_row = None;
-        for (line, text) in lines.by_ref() {
+        let mut ahead = lines.clone();
+        let mut row_line = None;
+        while let Some((line, text)) = ahead.next() {
             // Keys are words; a row begins with a digit or is no row.
             if !text.trim_ascii_start()[0].is_ascii_alphabetic() {
-                first_row = Some((line, text));
+                row_line = Some(line);
                 break;
             }
+            *lines = ahead.clone();
             let (key, value) = key_and_value(text);
             let Some(index) = KEYS.iter().position(|known| *known == key) else {
                 let hint = did_you_mean(&key, KEYS.into_iter());
@@ -262,7 +259,7 @@ impl Header {
                 problems.push(file, place(line), format!("{key}: {rule}"));
             }
         }
-        let row_line = first_row.map_or(lines.after_last(), |row: (u64, &[u8])| row.0);
+        let row_line = row_line.unwrap_or(ahead.after_last());
         for (key, seen) in KEYS.iter().zip(seen).skip(KEYS.len() - 2) {
             if !seen {
                 sizes_are_wrong = true;
@@ -282,7 +279,7 @@ impl Header {
             problems.push(file, place(size_line), rule);
             return None;
         }
-        Some((header, first_row))
+        Some(header)
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {

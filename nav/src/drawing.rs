@@ -1,0 +1,387 @@
+//! A picture as data: layers of shapes in metres, each shape with a style that says what it is.
+//!
+//! `path --svg`, `render` and the web page paint the same [`Drawing`]; [`Drawing::to_svg`] is one painter. Everything here is
+//! numbers of the map itself, so a picture shows what the simulation uses and nothing that was computed for the picture.
+
+use serde::Serialize;
+
+use crate::geometry::Bounds;
+use crate::grid::{Cells, EditedMap, Frame};
+use crate::json::did_you_mean;
+use crate::{Circle, Fixed, Point, Route};
+
+/// What to paint, first layer lowest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Drawing {
+    /// The part of the world that is shown, metres.
+    pub bounds: Bounds,
+    /// The layers, lowest first.
+    pub layers: Vec<Layer>,
+}
+
+/// Shapes that are shown or hidden together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Layer {
+    /// Its name, as in `--layers`.
+    pub name: &'static str,
+    /// The shapes, lowest first.
+    pub shapes: Vec<Shape>,
+}
+
+/// One thing to paint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    /// What it is; the painter knows how that looks.
+    pub style: Style,
+    /// Where it is.
+    pub form: Form,
+    /// What a person who points at it is told; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title: String,
+}
+
+/// The forms, all in metres.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Form {
+    /// A closed outline with its inside.
+    Polygon(Vec<Point>),
+    /// A line through points.
+    Polyline(Vec<Point>),
+    /// A circle of a real size.
+    Circle {
+        /// Its centre.
+        centre: Point,
+        /// Its radius, metres.
+        radius: Fixed,
+    },
+    /// Rectangles along the axes, such as runs of cells.
+    Rectangles(Vec<Bounds>),
+    /// A point, painted in a size that can be seen.
+    Dot(Point),
+    /// Text about a point.
+    Label {
+        /// The middle of the text.
+        at: Point,
+        /// The text.
+        text: String,
+        /// The width there is for it, metres.
+        width: Fixed,
+    },
+}
+
+/// What a shape is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Style {
+    /// Walkable cells of a baked grid.
+    Ground,
+    /// An open area.
+    Area,
+    /// A closed area.
+    ClosedArea,
+    /// Cells inside an open area that are not walkable: too near to something.
+    Blocked,
+    /// An obstacle of the file or one added since.
+    Obstacle,
+    /// The name of an area.
+    Name,
+    /// Somebody who stands.
+    Standing,
+    /// A cell that the search took from its queue.
+    Expanded,
+    /// The searched chain of cells before smoothing.
+    Chain,
+    /// From a requested end to the cell it was snapped to.
+    Snap,
+    /// The path to walk.
+    Path,
+    /// A waypoint.
+    Waypoint,
+    /// Where the path starts.
+    Start,
+    /// The requested end, when the path ends there.
+    End,
+    /// The requested end, when it cannot be reached.
+    UnreachedEnd,
+}
+
+/// No layer of this drawing has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown layer {name}{hint}; there are {layers}")]
+pub struct UnknownLayer {
+    name: String,
+    hint: String,
+    layers: String,
+}
+
+/// A query and its answer, to be drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryPicture<'a> {
+    /// Where it started.
+    pub from: Point,
+    /// The requested end.
+    pub to: Point,
+    /// Who stood in the way.
+    pub standing: &'a [Circle],
+    /// The answer; its cells are drawn if it has them.
+    pub route: &'a Route,
+    /// Cells the search took from its queue, if they were recorded.
+    pub expanded: &'a [(u32, u32)],
+}
+
+impl Drawing {
+    /// A map as it is now: the layers `ground` (baked grids), `areas`, `blocked`, `obstacles`, `names`.
+    pub fn of_map(map: &EditedMap) -> Self {
+        let frame = map.frame();
+        let mut drawing = Self {
+            bounds: frame.bounds(),
+            layers: Vec::new(),
+        };
+        if map.is_baked() {
+            let runs = merged_runs(map.walkable(), frame);
+            drawing.push_layer("ground", vec![shape(Style::Ground, Form::Rectangles(runs))]);
+        }
+        // Open areas above closed ones: where they overlap one can walk.
+        let areas = |wanted: bool| map.areas().filter(move |(_, open)| *open == wanted);
+        let polygons = areas(false).chain(areas(true)).map(|(area, open)| Shape {
+            style: if open { Style::Area } else { Style::ClosedArea },
+            form: Form::Polygon(area.polygon.vertices().to_vec()),
+            title: format!("{}{}", area.name, if open { "" } else { " (closed)" }),
+        });
+        drawing.push_layer("areas", polygons.collect());
+        if !map.is_baked() {
+            let runs = merged_runs(&map.blocked_ground(), frame);
+            drawing.push_layer("blocked", vec![shape(Style::Blocked, Form::Rectangles(runs))]);
+        }
+        let obstacles = map.obstacles().map(|(name, polygon)| Shape {
+            style: Style::Obstacle,
+            form: Form::Polygon(polygon.vertices().to_vec()),
+            title: name.to_owned(),
+        });
+        drawing.push_layer("obstacles", obstacles.collect());
+        let names = map.areas().map(|(area, _)| {
+            let bounds = area.polygon.bounds();
+            shape(
+                Style::Name,
+                Form::Label {
+                    at: bounds.centre(),
+                    text: area.name.clone(),
+                    width: bounds.width(),
+                },
+            )
+        });
+        drawing.push_layer("names", names.collect());
+        drawing
+    }
+
+    /// Adds a query on the map of this frame: the layers `standing`, `expanded`, `chain`, `snapped`, `path`, `ends`.
+    pub fn add_query(&mut self, frame: &Frame, query: &QueryPicture<'_>) {
+        let &QueryPicture {
+            from,
+            to,
+            standing,
+            route,
+            expanded,
+        } = query;
+        let standing = standing.iter().map(|circle| {
+            shape(
+                Style::Standing,
+                Form::Circle {
+                    centre: circle.centre,
+                    radius: circle.radius,
+                },
+            )
+        });
+        self.push_layer("standing", standing.collect());
+
+        let mut cells = Cells::new(frame.width, frame.depth);
+        for &(x, z) in expanded {
+            cells.set(x, z, true);
+        }
+        let runs = if expanded.is_empty() {
+            Vec::new()
+        } else {
+            merged_runs(&cells, frame)
+        };
+        self.push_layer("expanded", vec![shape(Style::Expanded, Form::Rectangles(runs))]);
+
+        let chain: Vec<Point> = route.cells.iter().map(|&(x, z)| frame.centre(x, z)).collect();
+        let ends = [chain.first().zip(Some(&from)), chain.last().zip(Some(&to))];
+        // An end in its own cell was not snapped.
+        let snapped = ends.into_iter().flatten().filter(|(centre, end)| {
+            let half = frame.cell_size.wide() / 2 + 1;
+            !Bounds::around([**centre]).is_some_and(|cell| cell.contains_within(**end, half))
+        });
+        let snapped: Vec<Shape> = snapped
+            .map(|(centre, end)| shape(Style::Snap, Form::Polyline(vec![*end, *centre])))
+            .collect();
+        self.push_layer("chain", vec![shape(Style::Chain, Form::Polyline(chain))]);
+        self.push_layer("snapped", snapped);
+
+        let mut path = Vec::new();
+        if !route.waypoints.is_empty() {
+            let line = std::iter::once(from).chain(route.waypoints.iter().copied());
+            path.push(shape(Style::Path, Form::Polyline(line.collect())));
+        }
+        let dots = route.waypoints.iter().enumerate().map(|(index, waypoint)| Shape {
+            style: Style::Waypoint,
+            form: Form::Dot(*waypoint),
+            title: format!("waypoint {index}: {}, {}", waypoint.x, waypoint.z),
+        });
+        path.extend(dots);
+        self.push_layer("path", path);
+
+        let end = if route.complete {
+            Style::End
+        } else {
+            Style::UnreachedEnd
+        };
+        let ends = [(Style::Start, from, "from"), (end, to, "to")];
+        let ends = ends.map(|(style, point, word)| Shape {
+            style,
+            form: Form::Dot(point),
+            title: format!("{word} {}, {}", point.x, point.z),
+        });
+        self.push_layer("ends", ends.to_vec());
+
+        // Ends may lie outside the grid.
+        let points = [from, to].into_iter().chain(route.waypoints.iter().copied());
+        if let Some(bounds) = Bounds::around(points) {
+            self.bounds = self.bounds.union(bounds);
+        }
+    }
+
+    /// Adds a layer on top; one without any shape is there too, so that its name is known.
+    pub fn push_layer(&mut self, name: &'static str, shapes: Vec<Shape>) {
+        let shapes = shapes
+            .into_iter()
+            .filter(|shape| !shape.form.is_empty())
+            .collect();
+        self.layers.push(Layer { name, shapes });
+    }
+
+    /// Leaves the layers of these names only.
+    ///
+    /// # Errors
+    /// A name that no layer has; nothing has changed then.
+    pub fn keep_layers(&mut self, names: &[&str]) -> Result<(), UnknownLayer> {
+        let known = || self.layers.iter().map(|layer| layer.name);
+        for name in names {
+            if !known().any(|layer| layer == *name) {
+                return Err(UnknownLayer {
+                    name: (*name).to_owned(),
+                    hint: did_you_mean(name, known()),
+                    layers: known().collect::<Vec<_>>().join(", "),
+                });
+            }
+        }
+        self.layers.retain(|layer| names.contains(&layer.name));
+        Ok(())
+    }
+}
+
+impl Form {
+    /// There is nothing to paint.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Polygon(points) | Self::Polyline(points) => points.is_empty(),
+            Self::Rectangles(rectangles) => rectangles.is_empty(),
+            Self::Label { text, .. } => text.is_empty(),
+            Self::Circle { .. } | Self::Dot(_) => false,
+        }
+    }
+}
+
+fn shape(style: Style, form: Form) -> Shape {
+    Shape {
+        style,
+        form,
+        title: String::new(),
+    }
+}
+
+/// The set cells as few rectangles: the runs of each row, equal ones of neighbouring rows as one.
+fn merged_runs(cells: &Cells, frame: &Frame) -> Vec<Bounds> {
+    let mut rectangles = Vec::new();
+    // Runs that the row before ended with: columns, and the row they began in.
+    let mut open: Vec<(std::ops::Range<u32>, u32)> = Vec::new();
+    for z in 0..=cells.depth() {
+        let runs: Vec<_> = if z < cells.depth() {
+            let set = cells.runs(z).filter(|(_, set)| *set);
+            set.map(|(columns, _)| columns).collect()
+        } else {
+            Vec::new()
+        };
+        let mut next = Vec::with_capacity(runs.len());
+        let mut before = open.drain(..).peekable();
+        for columns in runs {
+            let mut began = z;
+            while let Some((other, start)) = before.next_if(|(other, _)| other.start <= columns.start) {
+                if other == columns {
+                    began = start;
+                } else {
+                    rectangles.push(frame.cells_bounds(other, start..z));
+                }
+            }
+            next.push((columns, began));
+        }
+        rectangles.extend(before.map(|(columns, start)| frame.cells_bounds(columns, start..z)));
+        open = next;
+    }
+    rectangles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_runs_of_neighbouring_rows_are_one_rectangle() {
+        let rows = ["1101", "1101", "1110", "0000", "0110"];
+        let mut cells = Cells::new(4, 5);
+        for (z, row) in rows.iter().enumerate() {
+            for (x, _) in row.bytes().enumerate().filter(|(_, byte)| *byte == b'1') {
+                cells.set(x as u32, z as u32, true);
+            }
+        }
+        let frame = Frame {
+            min: Point::default(),
+            width: 4,
+            depth: 5,
+            cell_size: Fixed::ONE,
+        };
+        let found = merged_runs(&cells, &frame);
+        let rectangle = |x: (i32, i32), z: (i32, i32)| Bounds {
+            min: Point::new(Fixed::from_int(x.0), Fixed::from_int(z.0)),
+            max: Point::new(Fixed::from_int(x.1), Fixed::from_int(z.1)),
+        };
+        let expected = [
+            rectangle((0, 2), (0, 2)),
+            rectangle((3, 4), (0, 2)),
+            rectangle((0, 3), (2, 3)),
+            rectangle((1, 3), (4, 5)),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn layers_are_chosen_by_name() {
+        let mut drawing = Drawing {
+            bounds: Bounds {
+                min: Point::default(),
+                max: Point::default(),
+            },
+            layers: Vec::new(),
+        };
+        drawing.push_layer("areas", Vec::new());
+        drawing.push_layer("path", Vec::new());
+        let error = drawing.keep_layers(&["aeras"]).expect_err("misspelt");
+        assert_eq!(
+            error.to_string(),
+            "unknown layer aeras (did you mean areas); there are areas, path"
+        );
+        drawing.keep_layers(&["path"]).expect("known");
+        assert_eq!(drawing.layers.len(), 1);
+    }
+}
