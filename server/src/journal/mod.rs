@@ -27,3 +27,6 @@ pub(crate) use offline::Recorder;
 pub(crate) use recovery::{OpenError, OpenOptions, Opened, open};
 pub(crate) use thread::JournalThread;
 pub(crate) use writer::{Failure, Writer};
+
+#[cfg(test)]
+mod tests;
