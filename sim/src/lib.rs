@@ -35,6 +35,8 @@ mod ruleset;
 mod snapshot;
 mod space;
 mod spawn;
+#[cfg(test)]
+mod state_tests;
 mod units;
 mod world;
 mod yaw;
@@ -55,7 +57,7 @@ pub use planning::{NPC_TALK_DISTANCE, TARGET_REPLAN_THRESHOLD};
 pub use range::{RADIUS_MAX, ROTATION_PER_TICK_MAX, RangeError, SPEED_PER_TICK_MAX};
 pub use retry::BLOCKED_REPLAN_TICKS;
 pub use rng::Pcg32;
-pub use ruleset::ruleset_hash;
+pub use ruleset::{compute_ruleset_hash, ruleset_hash};
 pub use snapshot::{AREAS_MAX, MAPS_MAX, MapState, OBSTACLES_MAX, Sections, SnapshotError};
 pub use spawn::{COLLISION_RADIUS, MOVEMENT_CONTACT_RADIUS, SPAWN_RINGS};
 pub use world::{CHARACTERS_MAX, Counters, Phase, RULESET, World, step};

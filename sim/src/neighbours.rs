@@ -126,6 +126,20 @@ impl Neighbours {
         }
     }
 
+    /// For tests: who is in which bucket with which circle, however the lists are linked.
+    pub(crate) fn contents(&self) -> Vec<(usize, u32, Point, Fixed)> {
+        let mut contents = Vec::new();
+        for (bucket, first) in self.buckets.iter().enumerate() {
+            let mut next = *first;
+            while let Some(reservation) = self.reservations.get(next as usize) {
+                contents.push((bucket, next, reservation.position, reservation.radius));
+                next = reservation.next;
+            }
+        }
+        contents.sort_unstable();
+        contents
+    }
+
     /// Calls `visit` with the index of everybody whose centre lies within `reach` of the box around a step, and of some others.
     fn visit(&self, from: Point, step: Delta, reach: i64, mut visit: impl FnMut(u32)) {
         let cells = |start: i64, step: i64| {

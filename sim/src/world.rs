@@ -10,6 +10,7 @@ use crate::definition::Definition;
 use crate::digest::Encoded;
 use crate::event::Event;
 use crate::neighbours::Neighbours;
+use crate::planning::standing_circle;
 use crate::snapshot::{MapState, Sections};
 use crate::space::Space;
 
@@ -272,6 +273,24 @@ impl World {
     /// What the last step did.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// For tests: compares the derived data, kept step by step, with what the state says it is.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check_derived(&self) -> Result<(), String> {
+        let standing = self.characters.iter().map(standing_circle);
+        if !standing.eq(self.standing.iter().copied()) {
+            return Err(format!("tick {}: standing obstacles", self.tick));
+        }
+        let mut neighbours = Neighbours::default();
+        neighbours.rebuild(&self.characters);
+        if self.neighbours_stale || self.neighbours.contents() == neighbours.contents() {
+            Ok(())
+        } else {
+            Err(format!("tick {}: neighbours", self.tick))
+        }
     }
 
     /// Where the character with this id stands in `characters`.

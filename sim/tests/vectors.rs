@@ -11,9 +11,8 @@ use sim::{World, step};
 fn every_tick_of_every_case() {
     let cases = cases();
     assert!(cases.len() >= 26, "only {} cases", cases.len());
-    for case in &cases {
-        check(case);
-    }
+    let failures: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
@@ -37,7 +36,8 @@ fn snapshots_step_on_alike() {
     }
 }
 
-fn check(case: &Case) {
+/// Runs a case; the error names the first difference.
+fn check(case: &Case) -> Result<(), String> {
     let mut world = World::new(&case.definition);
     let mut expected = case.expected.iter();
     for tick in 0..case.ticks {
@@ -49,21 +49,27 @@ fn check(case: &Case) {
         assert_eq!(line["tick"], tick, "{}", case.name);
         let wanted = line["characters"].as_array().expect("characters");
         let found = world.characters();
-        assert_eq!(found.len(), wanted.len(), "{} tick {tick}: characters", case.name);
+        if found.len() != wanted.len() {
+            let (found, wanted) = (found.len(), wanted.len());
+            return Err(format!(
+                "{} tick {tick}: {found} characters, not {wanted}",
+                case.name
+            ));
+        }
         for (found, wanted) in found.iter().zip(wanted) {
             let found = serde_json::to_value(found).expect("characters become JSON");
             for (field, value) in wanted.as_object().expect("a character") {
-                assert!(
-                    same(&found[field], value),
-                    "{} tick {tick} character {}: {field} is {}, not {value}",
-                    case.name,
-                    wanted["id"],
-                    found[field],
-                );
+                if !same(&found[field], value) {
+                    return Err(format!(
+                        "{} tick {tick} character {}: {field} is {}, not {value}",
+                        case.name, wanted["id"], found[field],
+                    ));
+                }
             }
         }
     }
     assert!(expected.next().is_none(), "{}: lines left over", case.name);
+    Ok(())
 }
 
 /// Equal, with 5 and 5.0 the same number.
