@@ -3,49 +3,30 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nav::{Circle, Fixed, Goal, Grid, GridParameters, GridPlanner, Planner, Point, Query, Route};
+use nav::{Circle, EditedMap, Fixed, Goal, GridPlanner, MapFile, Planner, Point, Query, Route};
 use serde_json::{Value, json};
 
 fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/nav-grid")
 }
 
-fn read_grid(text: &str) -> Grid {
-    let mut value = std::collections::BTreeMap::new();
-    let mut walkable = Vec::new();
-    for line in text.lines() {
-        if let Some((key, text)) = line.split_once(' ') {
-            value.insert(key, text);
-        } else {
-            walkable.extend(line.bytes().map(|byte| byte == b'1'));
-        }
-    }
-    let fixed = |key: &str| -> Fixed { value[key].parse().unwrap() };
-    Grid::from_cells(
-        GridParameters {
-            cell_size: fixed("cellSize"),
-            agent_radius: fixed("agentRadius"),
-            object_padding: fixed("objectPadding"),
-            boundary_padding: fixed("boundaryPadding"),
-            floor_y: fixed("floorY"),
-        },
-        Point::new(fixed("minX"), fixed("minZ")),
-        value["gridWidth"].parse().unwrap(),
-        value["gridDepth"].parse().unwrap(),
-        &walkable,
-    )
+/// The map of a case, from its polygons or as a baked grid.
+fn planner(case: &Path, file: &str) -> GridPlanner {
+    let bytes = fs::read(case.join(file)).expect(file);
+    let map = MapFile::parse(file, &bytes).unwrap_or_else(|problems| panic!("{problems}"));
+    GridPlanner::new(EditedMap::new(&map))
 }
 
-fn check_case(case: &Path) {
+fn check_case(case: &Path, file: &str) {
     let read = |name: &str| fs::read_to_string(case.join(name)).expect(name);
-    let mut planner = GridPlanner::new(read_grid(&read("grid.txt")));
+    let mut planner = planner(case, file);
     let floor_y = planner.grid().parameters().floor_y;
     let (queries, expected) = (read("queries.jsonl"), read("expected.jsonl"));
     assert_eq!(queries.lines().count(), expected.lines().count());
     let mut route = Route::default();
     for (number, (query, expected)) in queries.lines().zip(expected.lines()).enumerate() {
-        let value: Value = serde_json::from_str(query).unwrap();
-        let fixed = |value: &Value| Fixed::from_f64(value.as_f64().unwrap()).unwrap();
+        let value: Value = serde_json::from_str(query).expect("JSON");
+        let fixed = |value: &Value| Fixed::from_f64(value.as_f64().expect("a number")).expect("in range");
         let point = |value: &Value| Point::new(fixed(&value[0]), fixed(&value[1]));
         let also: Vec<Circle> = value["obstacles"]
             .as_array()
@@ -85,11 +66,11 @@ fn check_case(case: &Path) {
             "cells": route.cells,
             "cost": route.cost,
         });
-        let expected: Value = serde_json::from_str(expected).unwrap();
+        let expected: Value = serde_json::from_str(expected).expect("JSON");
         assert_eq!(
             answer,
             expected,
-            "{} line {}: {query}",
+            "{} from {file}, line {}: {query}",
             case.display(),
             number + 1
         );
@@ -99,12 +80,13 @@ fn check_case(case: &Path) {
 #[test]
 fn every_query_of_every_case() {
     let mut cases: Vec<PathBuf> = fs::read_dir(vectors())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("the vectors")
+        .map(|entry| entry.expect("readable").path())
         .collect();
     cases.sort();
     assert!(!cases.is_empty());
     for case in cases {
-        check_case(&case);
+        check_case(&case, "map.json");
+        check_case(&case, "grid.txt");
     }
 }

@@ -222,7 +222,7 @@ fn read_maps(sources: &Sources<'_>, location: &LocationFile) -> Result<Vec<Map>,
 
 /// Builds the grid once; each planner starts as a copy of the same unchanged one.
 fn grid_planner(map: &MapFile) -> MakePlanner {
-    let prototype = GridPlanner::new(EditedMap::new(map).grid());
+    let prototype = GridPlanner::new(EditedMap::new(map));
     Arc::new(move || Box::new(prototype.clone()))
 }
 

@@ -1,19 +1,21 @@
 //! The grid behind the planner interface: the edited map, the standing circles, the search.
 
-use super::{Grid, GridSearch};
+use super::{EditedMap, Grid, GridSearch};
 use crate::{Circle, EditError, MapEdits, Planner, Point, Query, Route};
 
 /// A [`Planner`] on a grid.
 #[derive(Clone, Debug)]
 pub struct GridPlanner {
+    map: EditedMap,
     search: GridSearch,
 }
 
 impl GridPlanner {
-    /// A planner on `grid` with nobody standing.
-    pub fn new(grid: Grid) -> Self {
+    /// A planner on a map with nobody standing.
+    pub fn new(map: EditedMap) -> Self {
         Self {
-            search: GridSearch::new(grid),
+            search: GridSearch::new(map.grid()),
+            map,
         }
     }
 
@@ -21,30 +23,52 @@ impl GridPlanner {
     pub fn grid(&self) -> &Grid {
         self.search.grid()
     }
+
+    /// The map as it is now.
+    pub fn map(&self) -> &EditedMap {
+        &self.map
+    }
+
+    /// Searches what the map has become.
+    fn follow_map(&mut self) {
+        // An edit beside the grid, or under another obstacle, changes no cell.
+        if !self.map.take_changed().is_empty() {
+            self.search.set_grid(self.map.grid());
+        }
+    }
 }
 
 impl Planner for GridPlanner {
     fn areas(&self) -> Vec<(String, bool)> {
-        Vec::new()
+        let areas = self.map.areas();
+        areas.map(|(area, open)| (area.name.clone(), open)).collect()
     }
 
-    fn set_area_available(&mut self, _area: &str, _available: bool) -> Result<bool, EditError> {
-        Err(EditError::NoAreas)
+    fn set_area_available(&mut self, area: &str, available: bool) -> Result<bool, EditError> {
+        let changed = self.map.set_area_available(area, available)?;
+        self.follow_map();
+        Ok(changed)
     }
 
-    fn add_obstacle(&mut self, _name: &str, _polygon: &[Point]) -> Result<(), EditError> {
-        Err(EditError::BadPolygon)
+    fn add_obstacle(&mut self, name: &str, polygon: &[Point]) -> Result<(), EditError> {
+        self.map.add_obstacle(name, polygon)?;
+        self.follow_map();
+        Ok(())
     }
 
-    fn remove_obstacle(&mut self, _name: &str) -> Result<(), EditError> {
-        Err(EditError::UnknownObstacle)
+    fn remove_obstacle(&mut self, name: &str) -> Result<(), EditError> {
+        self.map.remove_obstacle(name)?;
+        self.follow_map();
+        Ok(())
     }
 
     fn edits(&self) -> MapEdits {
-        MapEdits::default()
+        self.map.edits()
     }
 
-    fn set_edits(&mut self, _edits: &MapEdits) -> Result<(), EditError> {
+    fn set_edits(&mut self, edits: &MapEdits) -> Result<(), EditError> {
+        self.map.set_edits(edits)?;
+        self.follow_map();
         Ok(())
     }
 

@@ -49,16 +49,18 @@ impl MapInput {
             polygon: area.polygon.vertices().to_vec(),
             available,
         });
+        let areas = areas.collect();
         let obstacles = edited.obstacles().map(|(name, polygon)| Outline {
             name: name.to_owned(),
             polygon: polygon.vertices().to_vec(),
             available: true,
         });
+        let obstacles = obstacles.collect();
         Ok(Self {
             kind,
-            planner: GridPlanner::new(baked.grid()),
-            areas: areas.collect(),
-            obstacles: obstacles.collect(),
+            planner: GridPlanner::new(edited),
+            areas,
+            obstacles,
             baked,
         })
     }
