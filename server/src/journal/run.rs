@@ -34,14 +34,10 @@ pub(crate) struct SegmentFile {
     pub(crate) path: PathBuf,
 }
 
-/// Whether a location may have a folder of this name: letters, digits, space, `_ - .`, no dot or space in front.
+/// Whether a location may have a folder of this name: `[A-Za-z0-9_-]`, 1 to 64 (spec 10).
 pub(crate) fn is_folder_name(location: &str) -> bool {
-    let allowed = |letter: char| letter.is_alphanumeric() || matches!(letter, ' ' | '_' | '-' | '.');
-    !location.is_empty()
-        && location.len() <= LOCATION_NAME_BYTES_MAX
-        && location.chars().all(allowed)
-        && !location.starts_with(['.', ' '])
-        && !location.ends_with([' ', '.'])
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=LOCATION_NAME_BYTES_MAX).contains(&location.len()) && location.bytes().all(allowed)
 }
 
 /// `run-000001`
@@ -191,23 +187,12 @@ mod tests {
 
     #[test]
     fn a_folder_is_named_by_an_allow_list() {
-        for name in ["courtyard", "Old Town", "a.b-c_1", "Straße"] {
+        for name in ["courtyard", "Old-Town_1"] {
             assert!(is_folder_name(name), "{name}");
         }
         let long = "x".repeat(LOCATION_NAME_BYTES_MAX + 1);
         for name in [
-            "",
-            ".",
-            "..",
-            "../x",
-            "a/b",
-            "a\0b",
-            "/etc",
-            ".hidden",
-            " x",
-            "x ",
-            "a\u{202e}b",
-            &long,
+            "", ".", "..", "../x", "a/b", "a.b", "a b", "a\0b", "/etc", "Straße", &long,
         ] {
             assert!(!is_folder_name(name), "{name:?}");
         }

@@ -1,16 +1,28 @@
 //! The journal in process: bytes, threads, and starts after everything that a disk can do.
 
+mod damage;
 mod records;
+mod recovery;
 mod segment;
 mod thread;
+mod yard;
 
 use std::fs;
 use std::path::Path;
 
 use sim::bounded::{List, Text};
 use sim::{CharacterId, Command};
+use tempfile::TempDir;
 
 use super::record::{Session, SessionState, token_hash};
+
+/// A temporary folder, in memory where the system has such a place: here thousands of starts sync dozens of files each,
+/// and what syncing is good for is tried with the real daemon.
+fn memory_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .expect("a temporary folder")
+}
 
 /// A session as the location would record it.
 fn session(number: u64, characters: &[u32], state: SessionState) -> Session {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bytes::BytesMut;
 use tempfile::TempDir;
 
+use super::memory_folder;
 use crate::journal::segment::{
     BadRecord, Chain, FORMAT_VERSION, FrameError, Frames, HEADER_BYTES, Header, HeaderError, Kind,
     PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, TURN_BYTES_MAX, append_record, chain_of, proof_of_damage,
@@ -72,7 +73,7 @@ fn write(folder: &TempDir, bytes: &[u8]) -> PathBuf {
 }
 
 fn folder() -> TempDir {
-    tempfile::tempdir().expect("a temporary folder")
+    memory_folder()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use protocol::message::Short;
 
+use super::memory_folder;
 use crate::journal::record::{CloseReason, Note, Record};
 use crate::journal::segment::{Chain, Frames, Header, Kind};
 use crate::journal::thread::JournalThread;
@@ -46,7 +47,7 @@ fn kinds(path: &Path) -> Vec<Kind> {
 
 #[test]
 fn what_waits_is_let_go_in_order_once_it_is_in_the_file() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = memory_folder();
     let path = folder.path().join("segment");
     let writer = Writer::begin(
         File::create(&path).expect("a file"),
@@ -96,7 +97,7 @@ fn after_a_failed_write_nothing_is_let_go() {
 
 #[test]
 fn dropping_the_handle_leaves_no_close_record() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = memory_folder();
     let path = folder.path().join("segment");
     let writer = Writer::begin(
         File::create(&path).expect("a file"),
