@@ -79,12 +79,12 @@ pub struct Walker {
 }
 
 impl Walker {
-    /// A walker that gives one command each `period` (`None`: never), the first at a random time within the first one.
-    /// Equal seeds walk to equal places.
-    pub fn new(places: Places, period: Option<Duration>, seed: u64) -> Self {
+    /// A walker that gives one command each `period` (`None`: never), the first at a random time within the first one
+    /// after `start`. Equal seeds walk to equal places.
+    pub fn new(places: Places, period: Option<Duration>, seed: u64, start: Duration) -> Self {
         let mut random = Random::new(seed);
         let micros = period.map_or(0, |period| period.as_micros().min(u64::MAX.into()) as u64);
-        let next_at = Duration::from_micros(random.below(micros));
+        let next_at = start + Duration::from_micros(random.below(micros));
         Self {
             places,
             random,
@@ -93,7 +93,7 @@ impl Walker {
         }
     }
 
-    /// When it wants to give its next command, counted from its start.
+    /// When it wants to give its next command, on the clock of `start`.
     pub fn next_at(&self) -> Option<Duration> {
         self.period.map(|_| self.next_at)
     }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_walker_keeps_its_pace_and_skips_what_it_missed() {
         let second = Duration::from_secs(1);
-        let mut walker = Walker::new(places(), Some(second), 7);
+        let mut walker = Walker::new(places(), Some(second), 7, Duration::ZERO);
         let first = walker.next_at().expect("it walks");
         assert!(first < second);
         let own = CharacterId(5);
@@ -190,7 +190,10 @@ mod tests {
         assert!(walker.poll(first + 10 * second, own).is_some());
         assert_eq!(walker.poll(first + 10 * second, own), None);
         assert_eq!(walker.next_at(), Some(first + 11 * second));
-        assert_eq!(Walker::new(places(), None, 7).poll(second, own), None);
+        assert_eq!(
+            Walker::new(places(), None, 7, Duration::ZERO).poll(second, own),
+            None
+        );
     }
 
     #[test]

@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// From connecting to the answer to the Hello; a server's own deadline is shorter.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// From connecting to the answer to the Hello: where many join at once, some wait for the next snapshot.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A server sends something at least each second.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// A client sends something at least each 5 seconds.

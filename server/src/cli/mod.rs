@@ -2,6 +2,7 @@
 
 mod bake;
 mod bench;
+mod bot;
 mod check;
 mod completions;
 mod diff;
@@ -56,6 +57,7 @@ static VERSIONS: LazyLock<String> = LazyLock::new(|| {
 #[derive(Subcommand)]
 enum Command {
     Serve(Box<serve::ServeArguments>),
+    Bot(bot::BotArguments),
     Replay(replay::ReplayArguments),
     Diff(diff::DiffArguments),
     Simulate(simulate::SimulateArguments),
@@ -86,6 +88,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Bot(arguments) => bot::run(arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
