@@ -89,7 +89,6 @@ impl Report {
 
 /// What all bots saw.
 #[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
     bots: u64,
     joined: u64,
@@ -116,7 +115,6 @@ pub(super) struct Summary {
 }
 
 #[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Commands {
     sent: u64,
     accepted: u64,
