@@ -414,7 +414,7 @@ fn pictures_and_pages_are_written() {
     );
     let svg = fs::read_to_string(&picture).expect("a picture");
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-    for layer in ["cells", "areas", "route", "ends"] {
+    for layer in ["areas", "blocked", "path", "ends"] {
         assert!(svg.contains(&format!("<g id=\"{layer}\"")), "{layer}");
     }
     ended(
@@ -428,14 +428,14 @@ fn pictures_and_pages_are_written() {
             "--svg",
             &picture,
             "--layers",
-            "route,ends"
+            "path,ends"
         ),
         0,
     );
     assert!(
         !fs::read_to_string(&picture)
             .expect("a picture")
-            .contains("<g id=\"cells\"")
+            .contains("<g id=\"areas\"")
     );
     ended(
         lockstepd!(

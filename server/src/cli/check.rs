@@ -12,11 +12,14 @@ use super::input;
 use super::map::MapInput;
 use super::output::{self, Output};
 use super::question;
+use super::replay;
 use super::simulate::read_commands;
 use crate::exit::{Failure, Status};
+use crate::journal::record::Record;
+use crate::journal::run::SEGMENT_EXTENSION;
 use crate::location_files::LocationFiles;
 
-/// Check location, map, command and scenario files: every problem with its place
+/// Check location, map, command, scenario and journal files: every problem with its place
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckArguments {
@@ -34,8 +37,8 @@ Examples:
   lockstepd check maps/*.json maps/*.txt walk.jsonl
 
 Recognised: location (.json), polygon map (.json), baked grid (.txt), MovingAI octile map (.map) and scenarios (.scen),
-command file and query file (.jsonl), obstacles (.json, an array).
-Exit status 2 if any file has a problem.";
+command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj or a folder).
+Exit status 2 if a file has a problem, 65 if a journal is damaged.";
 
 /// Keys that only a location file has.
 const LOCATION_KEYS: [&str; 7] = [
@@ -54,6 +57,8 @@ struct Verdict {
     /// The problems as people read them.
     #[serde(skip)]
     lines: Vec<String>,
+    #[serde(skip)]
+    status: Option<Status>,
 }
 
 #[derive(Serialize)]
@@ -69,10 +74,10 @@ struct ProblemLine {
 /// IO on stdout.
 pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let mut output = Output::stdout();
-    let mut all_ok = true;
+    let mut status = None;
     for path in &arguments.files {
         let verdict = verdict(path);
-        all_ok &= verdict.ok;
+        status = status.or(verdict.status);
         if arguments.json {
             output.json(&verdict)?;
         } else if let Some(what) = &verdict.what {
@@ -83,11 +88,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         }
     }
     output.finish()?;
-    Ok(if all_ok {
-        ExitCode::SUCCESS
-    } else {
-        Status::BadInput.into()
-    })
+    Ok(status.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
 fn verdict(path: &Path) -> Verdict {
@@ -100,13 +101,13 @@ fn verdict(path: &Path) -> Verdict {
                 what: Some(what),
                 problems: Vec::new(),
                 lines: Vec::new(),
+                status: None,
             };
         }
         Err(error) => error,
     };
-    let innermost = error
-        .downcast_ref::<Failure>()
-        .map_or(&error, |failure| &failure.error);
+    let failure = error.downcast_ref::<Failure>();
+    let innermost = failure.map_or(&error, |failure| &failure.error);
     let (problems, text) = match innermost.downcast_ref::<Problems>() {
         Some(problems) => (
             problems.as_slice().iter().map(problem_line).collect(),
@@ -129,6 +130,7 @@ fn verdict(path: &Path) -> Verdict {
         what: None,
         problems,
         lines: text.lines().map(str::to_owned).collect(),
+        status: Some(failure.map_or(Status::BadInput, |failure| failure.status)),
     }
 }
 
@@ -146,7 +148,11 @@ fn check(path: &Path) -> anyhow::Result<String> {
         .extension()
         .and_then(|ending| ending.to_str())
         .unwrap_or_default();
+    if path.is_dir() {
+        return check_journals(path);
+    }
     match ending {
+        SEGMENT_EXTENSION => check_journals(path),
         "jsonl" => check_lines(path),
         "scen" => scen::check(path),
         "json" => check_json(path),
@@ -191,6 +197,30 @@ fn check_location(path: &Path) -> anyhow::Result<String> {
     ))
 }
 
+/// Reads journals from their first record to their last: frames, checksums, chain, order. `replay --verify` steps them too.
+fn check_journals(path: &Path) -> anyhow::Result<String> {
+    let mut found = Vec::new();
+    for journal in replay::find(path, None, None)? {
+        let mut reader = journal.read().map_err(replay::read_failed)?;
+        replay::definition(&reader)?;
+        let mut turns = 0u64;
+        while let Some(record) = reader.next().map_err(replay::read_failed)? {
+            turns += u64::from(matches!(record, Record::Turn(_)));
+        }
+        let torn = if reader.torn().is_some() {
+            ", torn end: the next start cuts it"
+        } else {
+            ""
+        };
+        let next = reader.segment().tick();
+        found.push(format!(
+            "journal {}, {turns} turns, next tick {next}{torn}",
+            journal.path.display()
+        ));
+    }
+    Ok(found.join("; "))
+}
+
 /// Commands or queries: its first line says which.
 fn check_lines(path: &Path) -> anyhow::Result<String> {
     let name = input::name(path);
@@ -217,10 +247,15 @@ fn check_lines(path: &Path) -> anyhow::Result<String> {
 
 fn describe(map: &MapInput) -> String {
     let grid = map.planner.grid();
-    let outlines = if map.areas.is_empty() {
+    let source = map.planner.map();
+    let outlines = if source.is_baked() {
         String::new()
     } else {
-        format!(", {} areas, {} obstacles", map.areas.len(), map.obstacles.len())
+        format!(
+            ", {} areas, {} obstacles",
+            source.areas().count(),
+            source.obstacles().count()
+        )
     };
     format!(
         "{}, {} × {} cells of {} m{outlines}, {} components",

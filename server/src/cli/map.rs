@@ -1,24 +1,17 @@
-//! A map file as the commands use it: its grid with a planner, and the outlines to draw.
+//! A map file as the commands use it: its planner, which has its grid.
 
 use std::path::Path;
 
 use nav::{BakedGrid, EditedMap, GridPlanner, MapFile, Problems};
 
 use super::input;
-use super::picture::Outline;
 
 /// A map that has been read.
 pub(crate) struct MapInput {
     /// What it is, for people.
     pub(crate) kind: &'static str,
-    /// Its grid as text has it.
-    pub(crate) baked: BakedGrid,
-    /// Answers questions; `planner.grid()` is the same grid.
+    /// Answers questions; it has the grid and the map's areas and obstacles.
     pub(crate) planner: GridPlanner,
-    /// Of a polygon map.
-    pub(crate) areas: Vec<Outline>,
-    /// Of a polygon map.
-    pub(crate) obstacles: Vec<Outline>,
 }
 
 impl MapInput {
@@ -42,26 +35,12 @@ impl MapInput {
             (MapFile::Baked(_), true) => "MovingAI octile map",
             (MapFile::Baked(_), false) => "baked grid",
         };
-        let edited = EditedMap::new(&map);
-        let baked = edited.to_baked();
-        let areas = edited.areas().map(|(area, available)| Outline {
-            name: area.name.clone(),
-            polygon: area.polygon.vertices().to_vec(),
-            available,
-        });
-        let areas = areas.collect();
-        let obstacles = edited.obstacles().map(|(name, polygon)| Outline {
-            name: name.to_owned(),
-            polygon: polygon.vertices().to_vec(),
-            available: true,
-        });
-        let obstacles = obstacles.collect();
-        Ok(Self {
-            kind,
-            planner: GridPlanner::new(edited),
-            areas,
-            obstacles,
-            baked,
-        })
+        let planner = GridPlanner::new(EditedMap::new(&map));
+        Ok(Self { kind, planner })
+    }
+
+    /// The grid as text has it.
+    pub(crate) fn baked(&self) -> BakedGrid {
+        self.planner.map().to_baked()
     }
 }

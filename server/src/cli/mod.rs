@@ -12,7 +12,6 @@ mod man;
 mod map;
 mod output;
 mod path;
-mod picture;
 mod question;
 mod replay;
 mod serve;

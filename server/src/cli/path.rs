@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
-use nav::{Fixed, FixedError, Goal, Point, Route, WORLD_LIMIT};
+use clap::Args;
+use nav::drawing::QueryPicture;
+use nav::{Drawing, Fixed, FixedError, Goal, Point, Route, WORLD_LIMIT};
 
 use super::input;
 use super::map::MapInput;
 use super::output::{self, Output};
-use super::picture::{Layer, Picture};
 use super::question::{self, Answer, Question, RADIUS_MAX};
 use crate::exit::{Status, WithStatus, bad_input};
 
@@ -42,9 +42,9 @@ pub(crate) struct PathArguments {
     /// Draw map and path
     #[arg(long, value_name = "OUT.svg")]
     svg: Option<PathBuf>,
-    /// What to draw, all by default
+    /// What to draw, all by default: ground, areas, blocked, obstacles, names, standing, chain, snapped, path, ends
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "svg")]
-    layers: Vec<Layer>,
+    layers: Vec<String>,
     /// Questions, one JSON object a line: {"from": [x, z], "to": [x, z], "exact": false, "obstacles": […]}; `-` is stdin
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["from", "to", "exact", "svg"])]
     queries: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub(crate) struct PathArguments {
 const EXAMPLES: &str = "\
 Examples:
   lockstepd path town.json --from 2,3 --to 40.5,12
-  lockstepd path town.json --from 2,3 --to 40.5,12 --svg path.svg --layers cells,route,ends
+  lockstepd path town.json --from 2,3 --to 40.5,12 --svg path.svg --layers areas,blocked,path,ends
   lockstepd path town.txt --from -3,0 --to 8,8 --exact --obstacles people.json --json
   lockstepd path town.txt --queries queries.jsonl --json
 
@@ -107,25 +107,35 @@ pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
     }
     drop(progress);
     if let (Some(path), [question]) = (&arguments.svg, &questions[..]) {
-        let layers = if arguments.layers.is_empty() {
-            Layer::value_variants()
-        } else {
-            &arguments.layers
-        };
-        let picture = Picture {
-            grid: map.planner.grid(),
-            areas: &map.areas,
-            obstacles: &map.obstacles,
-            question,
-            route: &route,
-            layers,
-        };
-        std::fs::write(path, picture.svg())
+        let picture = picture(&map, question, &route, &arguments.layers)?;
+        std::fs::write(path, picture)
             .with_context(|| path.display().to_string())
             .with_status(Status::Io)?;
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The map with the question and its answer, as SVG.
+fn picture(map: &MapInput, question: &Question, route: &Route, layers: &[String]) -> anyhow::Result<String> {
+    let source = map.planner.map();
+    let mut drawing = Drawing::of_map(source);
+    let query = QueryPicture {
+        from: question.from,
+        to: question.to,
+        standing: &question.obstacles,
+        route,
+        expanded: &[],
+    };
+    drawing.add_query(source.frame(), &query);
+    if !layers.is_empty() {
+        let names: Vec<&str> = layers.iter().map(String::as_str).collect();
+        drawing
+            .keep_layers(&names)
+            .map_err(|error| bad_input(format_args!("--layers: {error}")))?;
+    }
+    let (from, to) = (question.from, question.to);
+    Ok(drawing.to_svg(&format!("{}, {} to {}, {}", from.x, from.z, to.x, to.z)))
 }
 
 /// A route for people.

@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
             (format!("demo {name}"), MapInput::parse(name, bytes)?)
         }
     };
-    let baked = side_by_side(&name, &map.baked, arguments.copies)?;
+    let baked = side_by_side(&name, &map.baked(), arguments.copies)?;
     let grid = baked.grid();
     let definition = crowd(&name, &baked, &grid, arguments.characters)?;
     let report = measure(&name, &grid, &definition, arguments);
