@@ -27,7 +27,7 @@ fn main() {
 
 fn measure(characters: usize, copies: usize, from: usize, until: usize) {
     let mut world = World::new(&definition(characters, copies));
-    let mut phases: BTreeMap<Phase, Duration> = BTreeMap::new();
+    let mut phases: BTreeMap<Phase, Vec<Duration>> = BTreeMap::new();
     let mut ticks = Vec::new();
     let (mut plans, mut rejected, mut waiting, mut steps) = (0u64, 0u64, 0u64, 0u64);
     for tick in 0..until {
@@ -37,7 +37,7 @@ fn measure(characters: usize, copies: usize, from: usize, until: usize) {
         world.step_watched(&[], &mut events, &mut |phase| {
             let now = Instant::now();
             if tick >= from {
-                *phases.entry(phase).or_default() += now - last;
+                phases.entry(phase).or_default().push(now - last);
             }
             last = now;
         });
@@ -59,8 +59,9 @@ fn measure(characters: usize, copies: usize, from: usize, until: usize) {
     ticks.sort_unstable();
     let total: Duration = ticks.iter().sum();
     println!(
-        "{characters} characters, {copies} × {copies} copies: {:?} a tick, p99 {:?}, worst {:?}",
+        "{characters} characters, {copies} × {copies} copies: {:?} a tick, median {:?}, p99 {:?}, worst {:?}",
         total / measured as u32,
+        ticks[ticks.len() / 2],
         ticks[ticks.len() * 99 / 100],
         ticks[ticks.len() - 1],
     );
@@ -72,11 +73,13 @@ fn measure(characters: usize, copies: usize, from: usize, until: usize) {
         waiting / measured,
         world.snapshot_bytes().len(),
     );
-    for (phase, duration) in phases {
-        let each = duration / measured as u32;
+    // Medians, so that what else the machine does is left out.
+    for (phase, mut durations) in phases {
+        durations.sort_unstable();
+        let median = durations[durations.len() / 2];
         println!(
-            "  {phase:?}: {each:?} ({:?} a character)",
-            each / characters as u32
+            "  {phase:?}: {median:?} ({:?} a character)",
+            median / characters as u32
         );
     }
     println!("  last digest {:016x}", world.digest());

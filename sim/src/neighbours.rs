@@ -231,6 +231,9 @@ fn passes_within(step: Delta, length: i64, away: Delta, approach: i64, reach: i6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::character::{CharacterId, Kind};
+    use crate::command::{Behaviour, CharacterSpec, Name};
+    use crate::rng::Pcg32;
 
     fn metres(x: f64, z: f64) -> Delta {
         let raw = |value: f64| Fixed::from_f64(value).expect("in the world").wide();
@@ -251,5 +254,92 @@ mod tests {
         check((1.0, 0.0), (2.0, 0.0), 1.0001, true);
         check((0.1, 0.0), (1.0, 0.0), 0.64, false);
         check((32.0, 32.0), (16.0, 16.0), 0.0001, true);
+    }
+
+    /// Step 4c word for word: everybody in id order.
+    fn first_rejecting_literally(characters: &[Character], index: usize, step: Delta) -> Option<usize> {
+        let own = &characters[index];
+        let rejects = |other: &Character| {
+            let away = Space.delta(own.position, other.position);
+            let reach = own.movement_contact_radius.wide() + other.movement_contact_radius.wide();
+            let (length, approach) = (i128::from(step.squared()), i128::from(step.dot(away)));
+            let (start, end) = (away.squared(), away.minus(step).squared());
+            // distance² from the segment × |step|², by the foot of the perpendicular where it lies on the segment.
+            let nearer = if approach <= 0 || length == 0 {
+                start < reach * reach
+            } else if approach >= length {
+                end < reach * reach
+            } else {
+                let scaled = i128::from(start) * length - approach * approach;
+                scaled < i128::from(reach * reach) * length
+            };
+            nearer && approach > 0 && (start >= reach * reach || end <= start)
+        };
+        let others = characters.iter().enumerate();
+        let mut active = others.filter(|(other, character)| *other != index && character.is_active());
+        active.find(|(_, other)| rejects(other)).map(|(other, _)| other)
+    }
+
+    fn crowd(rng: &mut Pcg32, count: u32, width: u32) -> Vec<Character> {
+        let mut raw = |low: i32, width: u32| Fixed::from_raw(low + rng.below(width << 16) as i32);
+        let mut character = |id: u32| CharacterSpec {
+            id: CharacterId(id),
+            name: Name::cut("Somebody"),
+            x: raw(-(width as i32) << 15, width),
+            z: raw(-(width as i32) << 15, width),
+            speed_per_tick: Fixed::ONE,
+            rotation_per_tick: Fixed::ONE,
+            collision_radius: Fixed::ONE,
+            movement_contact_radius: if id.is_multiple_of(50) {
+                Fixed::from_int(3)
+            } else {
+                raw(0, 1)
+            },
+            cooldown_ticks: None,
+            enabled: !id.is_multiple_of(7),
+            alive: true,
+            behaviour: Behaviour::Idle,
+        };
+        (1..=count)
+            .map(|id| Character::new(Kind::Npc, &character(id), 0))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_of_the_neighbours_is_the_first_of_all() {
+        let mut rng = Pcg32::of_character(3);
+        for (count, width) in [(2, 2), (60, 8), (200, 12), (300, 40), (400, 2_000)] {
+            let mut characters = crowd(&mut rng, count, width);
+            let mut neighbours = Neighbours::default();
+            neighbours.rebuild(&characters);
+            let mut rejected = 0;
+            for turn in 0..20 * count {
+                let index = (turn % count) as usize;
+                if !characters[index].is_active() {
+                    continue;
+                }
+                let reach = if turn.is_multiple_of(11) { 1 << 22 } else { 1 << 16 };
+                let mut part = || i64::from(rng.below(reach)) - i64::from(reach / 2);
+                let step = Delta { x: part(), z: part() };
+                let found = neighbours.first_rejecting(Space, index, step);
+                assert_eq!(
+                    found,
+                    first_rejecting_literally(&characters, index, step),
+                    "{count} in {width} m, turn {turn}: {index} by {step:?}"
+                );
+                if found.is_none() {
+                    characters[index].position = Space.moved(characters[index].position, step);
+                    neighbours.place(index, characters[index].position);
+                }
+                rejected += u32::from(found.is_some());
+            }
+            assert!(
+                rejected > 0 || count < 3,
+                "{count} in {width} m: a test of nothing"
+            );
+            let mut fresh = Neighbours::default();
+            fresh.rebuild(&characters);
+            assert_eq!(neighbours.contents(), fresh.contents());
+        }
     }
 }

@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sim::{Command, Definition, Sources, map_paths, parse_command_line};
 
-pub struct Case {
-    pub name: String,
-    pub definition: Definition,
-    pub commands: Vec<(u64, Command)>,
-    pub ticks: u64,
-    pub every: u64,
-    #[allow(dead_code)] // only some of the tests compare states
-    pub expected: Vec<Value>,
+#[allow(dead_code)] // each test uses its own part
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) definition: Definition,
+    pub(crate) commands: Vec<(u64, Command)>,
+    pub(crate) ticks: u64,
+    pub(crate) every: u64,
+    pub(crate) expected: Vec<Value>,
 }
 
 impl Case {
-    pub fn commands_at(&self, tick: u64) -> Vec<Command> {
+    pub(crate) fn commands_at(&self, tick: u64) -> Vec<Command> {
         let commands = self.commands.iter().filter(|(at, _)| *at == tick);
         commands.map(|(_, command)| command.clone()).collect()
     }
 }
 
 /// All reference cases, in name order.
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/sim");
     let mut folders: Vec<PathBuf> = fs::read_dir(folder)
         .expect("the vectors are there")
