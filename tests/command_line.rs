@@ -315,7 +315,7 @@ fn bad_usage_and_bad_input_end_with_2() {
     );
     check(
         lockstepd!("simulate", &outside, "--ticks", "1"),
-        &["../map.json", "/etc/hostname", "outside.json"],
+        &["outside.json: $.maps.day: ", "outside.json: $.maps.night: "],
     );
     check(
         lockstepd!("simulate", "--ticks", "1", "--every", "0"),
@@ -459,4 +459,48 @@ fn pictures_and_pages_are_written() {
     for shell in ["bash", "zsh", "fish"] {
         ended(lockstepd!("completions", shell), 0);
     }
+}
+
+#[test]
+fn a_simulation_can_be_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let journal = folder.path().join("run.lsj");
+    let simulated = ended(
+        lockstepd!(
+            "simulate",
+            "--ticks",
+            "650",
+            "--every",
+            "649",
+            "--json",
+            "--journal",
+            &journal
+        ),
+        0,
+    );
+    let unrecorded = ended(
+        lockstepd!("simulate", "--ticks", "650", "--every", "649", "--json"),
+        0,
+    );
+    assert_eq!(simulated.stdout, unrecorded.stdout);
+    let output = ended(lockstepd!("check", &journal), 0);
+    assert!(
+        text(&output.stdout).contains("650 turns, next tick 650"),
+        "{}",
+        text(&output.stdout)
+    );
+    ended(lockstepd!("replay", &journal, "--verify"), 0);
+    // It is there already.
+    ended(lockstepd!("simulate", "--ticks", "1", "--journal", &journal), 74);
+
+    let mut bytes = fs::read(&journal).expect("the journal");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&journal, bytes).expect("written");
+    let output = ended(lockstepd!("check", &journal), 65);
+    assert!(
+        text(&output.stderr).starts_with("error: "),
+        "{}",
+        text(&output.stderr)
+    );
 }

@@ -1,12 +1,12 @@
 //! The files of a location as bytes: the location file and the maps that it names (spec 5.3, 6).
 //!
-//! Map paths are relative to the location file and stay inside its folder: an absolute path, `..`, a backslash or a NUL is
-//! refused, so that a location from somebody else names nothing but its own files. Symbolic links are followed: whoever
-//! laid them out there may read what they point to.
+//! Map paths are relative to the location file and stay inside its folder (`sim::map_paths` refuses all others), so that a
+//! location from somebody else names nothing but its own files. Symbolic links are followed: whoever laid them out there
+//! may read what they point to.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use nav::Problems;
 use sim::{Definition, Sources};
@@ -32,7 +32,7 @@ impl LocationFiles {
     /// Reads a location file and the maps that it names.
     ///
     /// # Errors
-    /// A file cannot be read or is too long; a path is not allowed; the location file names no maps.
+    /// Every problem of the location file; a file that cannot be read or is too long.
     pub(crate) fn read(path: &Path) -> Result<Self, Problems> {
         let file = path.display().to_string();
         let location = read_file(path, LOCATION_BYTES_MAX).map_err(|rule| Problems::one(&file, "", rule))?;
@@ -41,10 +41,6 @@ impl LocationFiles {
         let mut maps = Vec::new();
         let mut problems = Problems::new();
         for name in sim::map_paths(&file, &location)? {
-            if let Err(rule) = check_path(&name) {
-                problems.push(&file, format!("map path {name:?}"), rule);
-                continue;
-            }
             let map = folder.join(&name);
             match read_file(&map, left) {
                 Ok(bytes) => {
@@ -86,25 +82,6 @@ impl LocationFiles {
     }
 }
 
-/// A relative path of plain names.
-fn check_path(path: &str) -> Result<(), &'static str> {
-    if path.contains(['\0', '\\']) {
-        return Err("a path with a backslash or a NUL");
-    }
-    let mut names = 0;
-    for component in Path::new(path).components() {
-        match component {
-            Component::Normal(_) => names += 1,
-            Component::CurDir => {}
-            Component::ParentDir => return Err("`..` leaves the folder of the location file"),
-            Component::RootDir | Component::Prefix(_) => {
-                return Err("an absolute path; it is relative to the location file");
-            }
-        }
-    }
-    if names == 0 { Err("no file name") } else { Ok(()) }
-}
-
 /// The bytes of a regular file, or why not.
 fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
@@ -121,27 +98,4 @@ fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
         return Err(format!("longer than the {bytes_max} bytes that are left for it"));
     }
     Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::check_path;
-
-    #[test]
-    fn paths_stay_inside() {
-        for good in ["map.json", "maps/day.txt", "./map.json", "maps/.hidden/a b.map"] {
-            assert_eq!(check_path(good), Ok(()), "{good:?}");
-        }
-        for bad in [
-            "",
-            ".",
-            "/etc/passwd",
-            "../map.json",
-            "maps/../../map.json",
-            "maps\\day.txt",
-            "a\0b",
-        ] {
-            assert!(check_path(bad).is_err(), "{bad:?}");
-        }
-    }
 }
