@@ -387,3 +387,188 @@ fn random_token() -> Option<[u8; 16]> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::Receiver;
+
+    use protocol::message::{Need, Resume};
+    use sim::bounded::Text;
+    use tokio::io::DuplexStream;
+
+    use super::*;
+    use crate::location::outbox::Parcel;
+
+    fn hello() -> Hello {
+        Hello {
+            definition: Need::No,
+            ..Hello::new(Text::cut("test"), Text::cut("Ann"))
+        }
+    }
+
+    fn client_frame(message: &ClientMessage) -> Vec<u8> {
+        protocol::frame::encode_client(message).expect("small").to_vec()
+    }
+
+    /// A served connection: what the test writes to and reads from, and what reaches the location.
+    async fn connect() -> (DuplexStream, Receiver<Envelope>) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (handle, inputs) = Handle::for_test();
+        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.expect("one is free");
+        tokio::spawn(serve(theirs, ConnectionId(1), handle, permit));
+        (ours, inputs)
+    }
+
+    /// All messages until the connection ends.
+    async fn messages(stream: &mut DuplexStream) -> Vec<ServerMessage> {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.expect("a pipe");
+        let mut frames = FrameReader::new(protocol::frame::FRAME_BYTES_FROM_SERVER_MAX);
+        frames.feed(&bytes);
+        std::iter::from_fn(|| frames.next_payload().expect("whole frames"))
+            .map(|payload| wire::decode_server(&payload).expect("a message"))
+            .collect()
+    }
+
+    /// Writes what stands before the Hello's end, is admitted with character 1, writes the rest; how the connection ends.
+    async fn check_close(after_welcome: &[u8], expected: Code) {
+        let (mut stream, inputs) = connect().await;
+        let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
+        stream.write_all(&hello).await.expect("a pipe");
+        let outbox = loop {
+            if let Ok(envelope) = inputs.try_recv() {
+                assert!(matches!(envelope.input, Input::Enter { .. }));
+                break envelope.outbox.expect("replies go somewhere");
+            }
+            tokio::task::yield_now().await;
+        };
+        let frame = Bytes::from_static(b"");
+        let characters = vec![CharacterId(1)];
+        outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+        stream.write_all(after_welcome).await.expect("a pipe");
+        match messages(&mut stream).await.last() {
+            Some(ServerMessage::Close { code, .. }) => assert_eq!(*code, expected),
+            other => panic!("{other:?} after {after_welcome:02x?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_misdeed_has_its_code() {
+        let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
+        let report = client_frame(&ClientMessage::DesyncReport {
+            tick: 0,
+            part: 0,
+            parts: 1,
+            bytes: protocol::Blob::default(),
+        });
+        let resync = client_frame(&ClientMessage::Resync);
+        let trailing = [&[2, 0, 0, 0][..], &resync[4..], &[0]].concat();
+        check_close(&hello, Code::CLOSE_UNEXPECTED).await;
+        check_close(&report, Code::CLOSE_UNEXPECTED).await;
+        check_close(&[0, 0, 0, 0], Code::CLOSE_BAD_FRAME).await;
+        check_close(&[1, 0, 0, 0, 99], Code::CLOSE_BAD_FRAME).await;
+        check_close(&trailing, Code::CLOSE_BAD_FRAME).await;
+        check_close(&[1, 0x40, 0, 0], Code::CLOSE_FRAME_TOO_LARGE).await;
+        check_close(&[0xff, 0xff, 0xff, 0xff], Code::CLOSE_FRAME_TOO_LARGE).await;
+        check_close(&[], Code::CLOSE_IDLE).await;
+        check_close(&[8, 0, 0, 0, 4], Code::CLOSE_BAD_FRAME).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_says_nothing_is_let_go() {
+        let (mut stream, inputs) = connect().await;
+        let begun = Instant::now();
+        stream.write_all(&[1]).await.expect("a pipe");
+        assert_eq!(messages(&mut stream).await, []);
+        assert!(begun.elapsed() >= HANDSHAKE_DEADLINE);
+        assert!(inputs.try_recv().is_err(), "the location never hears of it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_hello_opens() {
+        let (mut stream, inputs) = connect().await;
+        stream.write_all(&client_frame(&ClientMessage::Ping { nonce: 70_000 })).await.expect("a pipe");
+        let replies = messages(&mut stream).await;
+        let code = match replies.as_slice() {
+            [ServerMessage::Reject { code, .. }] => *code,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(code, Code::REJECT_NOT_THIS_PROTOCOL);
+        assert!(inputs.try_recv().is_err(), "the location never hears of it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_frame_after_a_resume_confirms_it() {
+        let (mut stream, inputs) = connect().await;
+        let resume = Resume {
+            session: 1,
+            token: [0; 16],
+            run: [0; 16],
+            next_tick: 0,
+            digest: 0,
+        };
+        let hello = Hello {
+            resume: Some(resume),
+            ..hello()
+        };
+        let bytes = [
+            client_frame(&ClientMessage::Hello(Box::new(hello))),
+            client_frame(&ClientMessage::Resync),
+            client_frame(&ClientMessage::Goodbye),
+        ];
+        stream.write_all(&bytes.concat()).await.expect("a pipe");
+        let mut heard = Vec::new();
+        while heard.len() < 4 {
+            match inputs.try_recv() {
+                Ok(envelope) => {
+                    if let Some(outbox) = envelope.outbox {
+                        let (frame, characters) = (Bytes::new(), Vec::new());
+                        outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+                    }
+                    heard.push(envelope.input);
+                }
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+        // What was said before the Welcome is heard after it.
+        assert!(matches!(
+            heard[..],
+            [Input::Enter { .. }, Input::Confirmed(_), Input::Resync(_), Input::Goodbye(_)]
+        ));
+    }
+
+    #[test]
+    fn roles_may_what_the_table_says() {
+        let character = |id| CharacterId(id);
+        let own = [character(1), character(2)];
+        let (x, z) = (nav::Fixed::ZERO, nav::Fixed::ZERO);
+        let far = nav::Fixed::from_int(16_001);
+        let move_to = |id, x| Command::MoveTo {
+            character: character(id),
+            x,
+            z,
+        };
+        let despawn = Command::Despawn {
+            character: character(1),
+        };
+        let leave = Command::Leave {
+            character: character(1),
+        };
+        let check = |role: Role, command: &Command, expected: Result<(), Code>| {
+            assert_eq!(may_send(role, &own, command), expected, "{role:?} {command:?}");
+        };
+        for role in [Role::Player, Role::Bot] {
+            check(role, &move_to(1, x), Ok(()));
+            check(role, &move_to(2, x), Ok(()));
+            check(role, &move_to(3, x), Err(Code::REFUSED_NOT_YOURS));
+            check(role, &move_to(1, far), Err(Code::REFUSED_OUT_OF_RANGE));
+            check(role, &despawn, Err(Code::REFUSED_ROLE_NOT_ALLOWED));
+            check(role, &leave, Err(Code::REFUSED_ROLE_NOT_ALLOWED));
+        }
+        check(Role::Watcher, &move_to(1, x), Err(Code::REFUSED_ROLE_NOT_ALLOWED));
+        check(Role::Admin, &move_to(3, x), Ok(()));
+        check(Role::Admin, &despawn, Ok(()));
+        check(Role::Admin, &leave, Err(Code::REFUSED_ROLE_NOT_ALLOWED));
+        check(Role::Admin, &move_to(3, far), Err(Code::REFUSED_OUT_OF_RANGE));
+    }
+}

@@ -320,3 +320,162 @@ pub(crate) fn character_of(command: &Command) -> Option<CharacterId> {
 fn waiting_for(command: &Command) -> u32 {
     character_of(command).map_or(0, |character| character.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nav::Fixed;
+    use sim::bounded::List;
+
+    const PLAYER: Allowance = Allowance::Characters(1);
+
+    fn stop(character: u32) -> Command {
+        Command::Stop {
+            character: CharacterId(character),
+        }
+    }
+
+    fn arrived(session: u64, sequence: u64, at_tick: Option<u64>) -> Arrived {
+        Arrived {
+            session,
+            sequence,
+            allowance: PLAYER,
+            at_tick,
+            command: stop(session as u32),
+        }
+    }
+
+    /// Closes a turn; (session, sequence) of each of its commands, the roster's with sequence 0.
+    fn close(inbox: &mut Inbox, tick: u64) -> Vec<(u64, u64)> {
+        let turn = inbox.close(tick);
+        turn.iter()
+            .map(|entry| match entry.source {
+                Source::Session { session, sequence } => (session, sequence),
+                Source::Roster { session } => (session, 0),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn at_tick_has_a_first_and_a_last() {
+        let check = |at_tick: u64, expected: Result<(), Code>| {
+            let mut inbox = Inbox::default();
+            let outcome = inbox.push(arrived(1, 1, Some(at_tick)), 100, 10);
+            assert_eq!(outcome, expected, "for tick {at_tick}, when 99 was the last closed");
+        };
+        check(0, Err(Code::REFUSED_TOO_LATE));
+        check(99, Err(Code::REFUSED_TOO_LATE));
+        check(100, Ok(()));
+        check(199, Ok(()));
+        check(200, Err(Code::REFUSED_TOO_FAR));
+        check(u64::MAX, Err(Code::REFUSED_TOO_FAR));
+    }
+
+    #[test]
+    fn commands_run_in_the_order_of_their_arrival() {
+        let mut inbox = Inbox::default();
+        let mut push = |session, sequence, at_tick| {
+            inbox.push(arrived(session, sequence, at_tick), 0, 10).expect("there is room");
+        };
+        push(1, 1, None);
+        push(1, 2, Some(1));
+        push(1, 3, None);
+        push(2, 1, None);
+        push(1, 4, None);
+        push(1, 5, None);
+        push(2, 2, Some(1));
+        push(2, 3, None);
+        inbox.push_roster(3, stop(9));
+        assert_eq!(close(&mut inbox, 0), [(1, 1), (1, 3), (2, 1), (2, 3), (3, 0)]);
+        // The scheduled one keeps its number and its place among the session's two.
+        assert_eq!(close(&mut inbox, 1), [(1, 2), (1, 4), (2, 2)]);
+        assert_eq!(close(&mut inbox, 2), [(1, 5)]);
+        assert_eq!(close(&mut inbox, 3), []);
+    }
+
+    #[test]
+    fn so_many_wait_and_so_many_run() {
+        let check = |allowance: Allowance, characters: u32, waiting: usize, per_turn: usize| {
+            let mut inbox = Inbox::default();
+            let push = |inbox: &mut Inbox, sequence: u64| {
+                let command = stop(1 + (sequence % u64::from(characters)) as u32);
+                let mut arrived = arrived(1, sequence, None);
+                arrived.allowance = allowance;
+                arrived.command = command;
+                inbox.push(arrived, 0, 10)
+            };
+            let taken = (1..=200).take_while(|sequence| push(&mut inbox, *sequence).is_ok()).count();
+            assert_eq!(taken, waiting, "{allowance:?} may have waiting");
+            assert_eq!(push(&mut inbox, 999), Err(Code::REFUSED_RATE));
+            assert_eq!(close(&mut inbox, 0).len(), per_turn, "{allowance:?} gets into a turn");
+            assert_eq!(push(&mut inbox, 1_000), Ok(()), "room again");
+        };
+        check(Allowance::Characters(1), 1, 16, 2);
+        check(Allowance::Characters(3), 3, 48, 6);
+        check(Allowance::Characters(20), 20, 128, 40);
+        check(Allowance::Admin, 1, 128, 64);
+    }
+
+    #[test]
+    fn a_tick_is_full_for_a_session_after_two() {
+        let mut inbox = Inbox::default();
+        let mut check = |session: u64, sequence: u64, tick: u64, expected: Result<(), Code>| {
+            let outcome = inbox.push(arrived(session, sequence, Some(tick)), 0, 10);
+            assert_eq!(outcome, expected, "command {sequence} of session {session} for tick {tick}");
+        };
+        check(1, 1, 5, Ok(()));
+        check(1, 2, 5, Ok(()));
+        check(1, 3, 5, Err(Code::REFUSED_RATE));
+        check(1, 4, 6, Ok(()));
+        check(2, 1, 5, Ok(()));
+    }
+
+    /// The largest obstacle that a command can add.
+    fn large(name: &str) -> Command {
+        let corner = nav::Point::new(Fixed::from_int(-16_000), Fixed::from_int(16_000));
+        Command::AddObstacle {
+            name: sim::bounded::Text::cut(name),
+            polygon: List::new(vec![corner; sim::POLYGON_POINTS_MAX]).expect("the limit"),
+        }
+    }
+
+    #[test]
+    fn a_turn_has_a_size_and_the_rest_waits_in_order() {
+        let size = protocol::wire::encode(&large("wall")).len();
+        let fit = (TURN_BYTES_MAX - TURN_BYTES_RESERVED) / size;
+        let arrived = |sequence: u64, at_tick: Option<u64>| Arrived {
+            allowance: Allowance::Admin,
+            command: large("wall"),
+            ..arrived(1, sequence, at_tick)
+        };
+        let mut inbox = Inbox::default();
+        for sequence in 1..=fit as u64 + 3 {
+            inbox.push(arrived(sequence, None), 0, 10).expect("there is room");
+        }
+        inbox.push_roster(2, stop(1));
+        let first = close(&mut inbox, 0);
+        assert_eq!(first.len(), fit);
+        let second = close(&mut inbox, 1);
+        assert_eq!(second.last(), Some(&(2, 0)), "nothing overtakes, however small");
+        assert_eq!(second.len(), 4);
+
+        let scheduled = (1..).take_while(|n| inbox.push(arrived(*n, Some(9)), 2, 10).is_ok()).count();
+        assert_eq!(scheduled, fit, "what is scheduled has its place for sure");
+        assert_eq!(close(&mut inbox, 9).len(), fit);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_run_and_does_not_count() {
+        let mut inbox = Inbox::default();
+        for sequence in 1..=16 {
+            inbox.push(arrived(1, sequence, None), 0, 10).expect("there is room");
+        }
+        inbox.push(arrived(2, 1, Some(3)), 0, 10).expect("there is room");
+        inbox.push_roster(1, stop(1));
+        inbox.forget(1);
+        assert_eq!(close(&mut inbox, 0), []);
+        assert_eq!(inbox.push(arrived(1, 17, None), 0, 10), Ok(()));
+        assert_eq!(inbox.drain_sessions(), [(2, 1), (1, 17)]);
+        assert_eq!(close(&mut inbox, 3), []);
+    }
+}

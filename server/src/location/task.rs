@@ -69,6 +69,18 @@ impl Handle {
             .clone()
     }
 
+    /// A handle without a location: what is sent to it comes out of the receiver.
+    #[cfg(test)]
+    pub(crate) fn for_test() -> (Self, Receiver<Envelope>) {
+        let (inputs, receiver) = mpsc::channel();
+        let handle = Self {
+            inputs,
+            clock_frame: Arc::default(),
+            epoch: Instant::now(),
+        };
+        (handle, receiver)
+    }
+
     /// Microseconds on the daemon's monotonic clock.
     pub(crate) fn now_us(&self) -> u64 {
         micros(self.epoch.elapsed())
