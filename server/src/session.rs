@@ -207,6 +207,10 @@ impl<S: AsyncRead + AsyncWrite> Writer<S> {
     /// Writes the frames that wait. Cancelling it loses nothing.
     async fn write_waiting(&mut self) -> Result<(), Ended> {
         while let Some(frame) = self.waiting.front_mut() {
+            if frame.is_empty() {
+                self.waiting.pop_front();
+                continue;
+            }
             match timeout(WRITE_DEADLINE, self.half.write_buf(frame)).await {
                 Ok(Ok(0) | Err(_)) => return Err(Ended::Gone),
                 Ok(Ok(_)) => {}
@@ -215,9 +219,6 @@ impl<S: AsyncRead + AsyncWrite> Writer<S> {
                     tracing::debug!("a peer took no byte for five seconds");
                     return Err(Ended::Gone);
                 }
-            }
-            if frame.is_empty() {
-                self.waiting.pop_front();
             }
         }
         Ok(())
@@ -305,10 +306,7 @@ impl Listening {
                 command,
             } => {
                 let own = self.outbox.characters().unwrap_or_default();
-                let command = match may_send(self.role, own, &command) {
-                    Ok(()) => Ok(command),
-                    Err(code) => Err(code),
-                };
+                let command = may_send(self.role, own, &command).map(|()| command);
                 Input::Command {
                     connection,
                     sequence,
@@ -414,7 +412,10 @@ mod tests {
     async fn connect() -> (DuplexStream, Receiver<Envelope>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (handle, inputs) = Handle::for_test();
-        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.expect("one is free");
+        let permit = Arc::new(Semaphore::new(1))
+            .acquire_owned()
+            .await
+            .expect("one is free");
         tokio::spawn(serve(theirs, ConnectionId(1), handle, permit));
         (ours, inputs)
     }
@@ -487,7 +488,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_hello_opens() {
         let (mut stream, inputs) = connect().await;
-        stream.write_all(&client_frame(&ClientMessage::Ping { nonce: 70_000 })).await.expect("a pipe");
+        stream
+            .write_all(&client_frame(&ClientMessage::Ping { nonce: 70_000 }))
+            .await
+            .expect("a pipe");
         let replies = messages(&mut stream).await;
         let code = match replies.as_slice() {
             [ServerMessage::Reject { code, .. }] => *code,
@@ -533,7 +537,12 @@ mod tests {
         // What was said before the Welcome is heard after it.
         assert!(matches!(
             heard[..],
-            [Input::Enter { .. }, Input::Confirmed(_), Input::Resync(_), Input::Goodbye(_)]
+            [
+                Input::Enter { .. },
+                Input::Confirmed(_),
+                Input::Resync(_),
+                Input::Goodbye(_)
+            ]
         ));
     }
 

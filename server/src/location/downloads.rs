@@ -140,7 +140,7 @@ mod tests {
     fn snapshots_are_shared_counted_and_given_up() {
         let mut downloads = Downloads::default();
         let made = std::cell::Cell::new(0);
-        let mut give = |downloads: &mut Downloads, tick: u64| {
+        let give = |downloads: &mut Downloads, tick: u64| {
             let given = downloads.give(tick, tick * 1_000, || {
                 made.set(made.get() + 1);
                 vec![0; 10]

@@ -361,7 +361,10 @@ mod tests {
         let check = |at_tick: u64, expected: Result<(), Code>| {
             let mut inbox = Inbox::default();
             let outcome = inbox.push(arrived(1, 1, Some(at_tick)), 100, 10);
-            assert_eq!(outcome, expected, "for tick {at_tick}, when 99 was the last closed");
+            assert_eq!(
+                outcome, expected,
+                "for tick {at_tick}, when 99 was the last closed"
+            );
         };
         check(0, Err(Code::REFUSED_TOO_LATE));
         check(99, Err(Code::REFUSED_TOO_LATE));
@@ -375,7 +378,9 @@ mod tests {
     fn commands_run_in_the_order_of_their_arrival() {
         let mut inbox = Inbox::default();
         let mut push = |session, sequence, at_tick| {
-            inbox.push(arrived(session, sequence, at_tick), 0, 10).expect("there is room");
+            inbox
+                .push(arrived(session, sequence, at_tick), 0, 10)
+                .expect("there is room");
         };
         push(1, 1, None);
         push(1, 2, Some(1));
@@ -404,10 +409,16 @@ mod tests {
                 arrived.command = command;
                 inbox.push(arrived, 0, 10)
             };
-            let taken = (1..=200).take_while(|sequence| push(&mut inbox, *sequence).is_ok()).count();
+            let taken = (1..=200)
+                .take_while(|sequence| push(&mut inbox, *sequence).is_ok())
+                .count();
             assert_eq!(taken, waiting, "{allowance:?} may have waiting");
             assert_eq!(push(&mut inbox, 999), Err(Code::REFUSED_RATE));
-            assert_eq!(close(&mut inbox, 0).len(), per_turn, "{allowance:?} gets into a turn");
+            assert_eq!(
+                close(&mut inbox, 0).len(),
+                per_turn,
+                "{allowance:?} gets into a turn"
+            );
             assert_eq!(push(&mut inbox, 1_000), Ok(()), "room again");
         };
         check(Allowance::Characters(1), 1, 16, 2);
@@ -421,7 +432,10 @@ mod tests {
         let mut inbox = Inbox::default();
         let mut check = |session: u64, sequence: u64, tick: u64, expected: Result<(), Code>| {
             let outcome = inbox.push(arrived(session, sequence, Some(tick)), 0, 10);
-            assert_eq!(outcome, expected, "command {sequence} of session {session} for tick {tick}");
+            assert_eq!(
+                outcome, expected,
+                "command {sequence} of session {session} for tick {tick}"
+            );
         };
         check(1, 1, 5, Ok(()));
         check(1, 2, 5, Ok(()));
@@ -459,7 +473,9 @@ mod tests {
         assert_eq!(second.last(), Some(&(2, 0)), "nothing overtakes, however small");
         assert_eq!(second.len(), 4);
 
-        let scheduled = (1..).take_while(|n| inbox.push(arrived(*n, Some(9)), 2, 10).is_ok()).count();
+        let scheduled = (1..)
+            .take_while(|n| inbox.push(arrived(*n, Some(9)), 2, 10).is_ok())
+            .count();
         assert_eq!(scheduled, fit, "what is scheduled has its place for sure");
         assert_eq!(close(&mut inbox, 9).len(), fit);
     }
@@ -468,7 +484,9 @@ mod tests {
     fn what_is_forgotten_does_not_run_and_does_not_count() {
         let mut inbox = Inbox::default();
         for sequence in 1..=16 {
-            inbox.push(arrived(1, sequence, None), 0, 10).expect("there is room");
+            inbox
+                .push(arrived(1, sequence, None), 0, 10)
+                .expect("there is room");
         }
         inbox.push(arrived(2, 1, Some(3)), 0, 10).expect("there is room");
         inbox.push_roster(1, stop(1));

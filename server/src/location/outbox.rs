@@ -227,6 +227,9 @@ impl Outbox {
 
 impl Queue {
     fn push(&mut self, parcel: Parcel, now: Instant) {
+        if self.end.is_some() {
+            return;
+        }
         match parcel {
             Parcel::Welcome { frame, .. } | Parcel::Control(frame) => self.push_control(frame),
             Parcel::Reject { code, message } => self.finish(End::Reject(code, message)),
@@ -341,9 +344,9 @@ impl Queue {
         });
     }
 
-    /// The first reason counts.
+    /// What waits is the last that is sent.
     fn finish(&mut self, end: End) {
-        self.end.get_or_insert(end);
+        self.end = Some(end);
     }
 
     fn batch(&mut self) -> Option<Batch> {
@@ -439,7 +442,14 @@ mod tests {
         assert_eq!(
             batches(&mut queue, parcels),
             [
-                vec!["welcome", "snapshot 5.0", "snapshot 5.1", "turn 5", "turn 6", "answer 6"],
+                vec![
+                    "welcome",
+                    "snapshot 5.0",
+                    "snapshot 5.1",
+                    "turn 5",
+                    "turn 6",
+                    "answer 6"
+                ],
                 vec!["snapshot 5.2", "snapshot 5.3"],
                 // What it answers is in the snapshot, so it comes after it.
                 vec!["snapshot 5.4", "answer 4"],
@@ -451,7 +461,14 @@ mod tests {
     fn a_new_snapshot_makes_waiting_turns_superfluous() {
         let mut queue = Queue::default();
         let missed = vec![(1, frame("turn 1"))];
-        let parcels = [Parcel::Follow { missed }, turn(2), answer(2), download(3, 1), turn(3), answer(3)];
+        let parcels = [
+            Parcel::Follow { missed },
+            turn(2),
+            answer(2),
+            download(3, 1),
+            turn(3),
+            answer(3),
+        ];
         assert_eq!(
             batches(&mut queue, parcels),
             [["snapshot 3.0", "answer 2", "turn 3", "answer 3"]]
@@ -503,7 +520,13 @@ mod tests {
             whole,
             frames: frame(&format!("state {tick}")),
         };
-        let parcels = [state(1, false), answer(1), state(2, true), state(3, false), answer(3)];
+        let parcels = [
+            state(1, false),
+            answer(1),
+            state(2, true),
+            state(3, false),
+            answer(3),
+        ];
         assert_eq!(
             batches(&mut queue, parcels),
             [["state 2", "answer 1", "state 3", "answer 3"]]
@@ -529,9 +552,11 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(Parcel::Follow { missed: Vec::new() }, Instant::now());
         let (code, message) = (Code::CLOSE_STOPPING, "");
-        queue.push(Parcel::Close { code, message }, Instant::now());
         queue.push(turn(1), Instant::now());
+        queue.push(Parcel::Close { code, message }, Instant::now());
+        queue.push(turn(2), Instant::now());
         let batch = queue.batch().expect("a turn and the end");
-        assert_eq!((batch.frames.len(), batch.end), (1, Some(End::Close(code, message))));
+        assert_eq!(batch.frames, [frame("turn 1")]);
+        assert_eq!(batch.end, Some(End::Close(code, message)));
     }
 }

@@ -53,11 +53,6 @@ impl Sequences {
         self.highest
     }
 
-    /// Commands that have no answer yet.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Looks a sequence up and, if it is new, counts it as waiting.
     pub(crate) fn arrive(&mut self, sequence: u64) -> Arrival {
         if let Some(answer) = self.answers.get(&sequence) {
@@ -69,7 +64,7 @@ impl Sequences {
         if sequence.saturating_add(SEQUENCES_BEHIND_MAX) < self.highest {
             return Arrival::Stale;
         }
-        self.highest = self.highest.max(sequence);
+        self.raise(sequence);
         self.waiting.insert(sequence);
         Arrival::New
     }
@@ -77,10 +72,8 @@ impl Sequences {
     /// Keeps the answer of a sequence; those that have become stale are forgotten.
     pub(crate) fn answer(&mut self, sequence: u64, answer: Answer) {
         self.waiting.remove(&sequence);
-        self.highest = self.highest.max(sequence);
         self.answers.insert(sequence, answer);
-        let oldest = self.highest.saturating_sub(SEQUENCES_BEHIND_MAX);
-        self.answers = self.answers.split_off(&oldest);
+        self.raise(sequence);
     }
 
     /// Puts an answer back that the journal remembers.
@@ -107,6 +100,12 @@ impl Sequences {
                 }),
                 Answer::Refused(_) => None,
             })
+    }
+
+    fn raise(&mut self, sequence: u64) {
+        self.highest = self.highest.max(sequence);
+        let oldest = self.highest.saturating_sub(SEQUENCES_BEHIND_MAX);
+        self.answers = self.answers.split_off(&oldest);
     }
 }
 

@@ -1,1 +1,798 @@
+//! The core of a location, driven by hand: inputs and times in, outputs out.
 
+use std::collections::BTreeMap;
+
+use protocol::FrameReader;
+use protocol::message::{self, Area, Desync, Need, Resume, Role, View, Welcome};
+use sim::bounded::Text;
+
+use super::*;
+use crate::location_files::LocationFiles;
+
+const TICK_US: u64 = 100_000;
+
+/// A location on the demo map without bots, and all that its connections were sent.
+struct Stage {
+    location: Location,
+    now_us: u64,
+    outputs: Vec<Output>,
+    records: Vec<Record>,
+    parcels: BTreeMap<ConnectionId, Vec<Parcel>>,
+    followers: Vec<ConnectionId>,
+    forgotten: Vec<ConnectionId>,
+    recomputations: Vec<Recomputation>,
+}
+
+fn definition() -> Definition {
+    LocationFiles::demo()
+        .definition(None, Some(0))
+        .expect("the demo is valid")
+}
+
+fn start() -> Start {
+    Start {
+        world: World::new(&definition()),
+        run: [7; 16],
+        bundle: vec![1; 100],
+        sessions: Vec::new(),
+        answers: Vec::new(),
+        last_session: 0,
+        leave: Vec::new(),
+        players_max: 3,
+    }
+}
+
+fn hello(name: &str) -> Hello {
+    Hello {
+        definition: Need::No,
+        ..Hello::new(Text::cut("test"), Text::cut(name))
+    }
+}
+
+fn connection(number: u64) -> ConnectionId {
+    ConnectionId(number)
+}
+
+impl Stage {
+    fn new(start: Start) -> Self {
+        Self {
+            location: Location::new(start, 0),
+            now_us: 0,
+            outputs: Vec::new(),
+            records: Vec::new(),
+            parcels: BTreeMap::new(),
+            followers: Vec::new(),
+            forgotten: Vec::new(),
+            recomputations: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        self.location.take(input, self.now_us, &mut self.outputs);
+        self.sort();
+    }
+
+    fn turns(&mut self, count: usize) {
+        for _ in 0..count {
+            self.now_us = self.location.due_us();
+            self.location.close_turn(self.now_us, &mut self.outputs);
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        for output in std::mem::take(&mut self.outputs) {
+            match output {
+                Output::Record(record) => self.records.push(record),
+                Output::Keyframe { sessions, .. } => self.records.push(Record::Sessions(sessions)),
+                Output::Follow(connection) => self.followers.push(connection),
+                Output::Broadcast { tick, frame } => {
+                    for follower in &self.followers {
+                        let frame = frame.clone();
+                        self.parcels
+                            .entry(*follower)
+                            .or_default()
+                            .push(Parcel::Turn { tick, frame });
+                    }
+                }
+                Output::Send(connection, parcel) => {
+                    assert!(
+                        !self.forgotten.contains(&connection),
+                        "{parcel:?} for {connection:?}, which is gone"
+                    );
+                    self.parcels.entry(connection).or_default().push(parcel);
+                }
+                Output::Clock(_) => {}
+                Output::Forget(connection) => {
+                    self.followers.retain(|follower| *follower != connection);
+                    self.forgotten.push(connection);
+                }
+                Output::Recompute(recomputation) => self.recomputations.push(recomputation),
+            }
+        }
+    }
+
+    fn enter(&mut self, number: u64, hello: Hello) {
+        self.take(Input::Enter {
+            connection: connection(number),
+            hello: Box::new(hello),
+            token: [number as u8; 16],
+        });
+    }
+
+    /// A player who has joined.
+    fn join(&mut self, number: u64, name: &str) -> Welcome {
+        self.enter(number, hello(name));
+        self.turns(1);
+        self.welcome(number)
+    }
+
+    fn resume(&mut self, number: u64, resume: Resume) {
+        let hello = Hello {
+            resume: Some(resume),
+            ..hello("")
+        };
+        self.enter(number, hello);
+    }
+
+    fn command(&mut self, number: u64, sequence: u64, command: Command) {
+        self.take(Input::Command {
+            connection: connection(number),
+            sequence,
+            at_tick: None,
+            command: Ok(command),
+        });
+    }
+
+    /// What a connection was sent since it was last asked for.
+    fn sent(&mut self, number: u64) -> Vec<Parcel> {
+        self.parcels.remove(&connection(number)).unwrap_or_default()
+    }
+
+    /// The same, as messages; large things, turns and ends are left out.
+    fn messages(&mut self, number: u64) -> Vec<ServerMessage> {
+        let mut reader = FrameReader::new(protocol::frame::FRAME_BYTES_FROM_SERVER_MAX);
+        for parcel in self.sent(number) {
+            match parcel {
+                Parcel::Welcome { frame, .. } | Parcel::Control(frame) | Parcel::Answer { frame, .. } => {
+                    reader.feed(&frame);
+                }
+                Parcel::State { frames, .. } => reader.feed(&frames),
+                _ => {}
+            }
+        }
+        std::iter::from_fn(|| reader.next_payload().expect("whole frames"))
+            .map(|payload| protocol::wire::decode_server(&payload).expect("a message"))
+            .collect()
+    }
+
+    /// The Welcome among what a connection was sent; the rest is forgotten.
+    fn welcome(&mut self, number: u64) -> Welcome {
+        let messages = self.messages(number);
+        let welcome = messages.iter().find_map(|message| match message {
+            ServerMessage::Welcome(welcome) => Some((**welcome).clone()),
+            _ => None,
+        });
+        welcome.unwrap_or_else(|| panic!("no Welcome among {messages:?}"))
+    }
+
+    /// Why a connection was not let in or was closed.
+    fn end(&mut self, number: u64) -> Option<Code> {
+        self.sent(number).iter().find_map(|parcel| match parcel {
+            Parcel::Reject { code, .. } | Parcel::Close { code, .. } => Some(*code),
+            _ => None,
+        })
+    }
+
+    /// Answers as (sequence, tick or code).
+    fn answers(&mut self, number: u64) -> Vec<(u64, Result<u64, Code>)> {
+        let messages = self.messages(number).into_iter();
+        messages
+            .filter_map(|message| match message {
+                ServerMessage::Accepted { sequence, tick, .. } => Some((sequence, Ok(tick))),
+                ServerMessage::Refused { sequence, code, .. } => Some((sequence, Err(code))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn players(&self) -> Vec<String> {
+        let players = self.location.world.characters().iter();
+        players
+            .filter(|character| character.kind == sim::Kind::Player)
+            .map(|character| character.name.to_string())
+            .collect()
+    }
+}
+
+fn stop(welcome: &Welcome) -> Command {
+    Command::Stop {
+        character: welcome.characters[0],
+    }
+}
+
+#[test]
+fn a_joiner_gets_the_world_after_its_join_and_every_turn_from_it() {
+    let mut stage = Stage::new(start());
+    stage.turns(3);
+    stage.enter(1, hello("Ann"));
+    assert!(stage.sent(1).is_empty(), "the Join waits for its turn");
+    stage.turns(2);
+    let sent = stage.sent(1);
+    let kinds: Vec<&str> = sent
+        .iter()
+        .map(|parcel| match parcel {
+            Parcel::Welcome { .. } => "welcome",
+            Parcel::Control(_) => "clock",
+            Parcel::Download(download) if download.snapshot_tick == Some(4) => "snapshot 4",
+            Parcel::Turn { tick: 4, .. } => "turn 4",
+            _ => "something else",
+        })
+        .collect();
+    assert_eq!(kinds, ["welcome", "clock", "snapshot 4", "turn 4"]);
+    assert_eq!(stage.players(), ["Ann"]);
+
+    let kinds: Vec<&str> = stage
+        .records
+        .iter()
+        .map(|record| match record {
+            Record::Turn(turn) if turn.commands.is_empty() => "turn",
+            Record::Turn(turn) => {
+                let session = 3 * 1_024 + 1;
+                let outcome = Code::APPLIED;
+                assert_eq!(turn.origins[..], [Origin::Roster { session, outcome }]);
+                "turn with the Join"
+            }
+            Record::Session(session) if session.state == SessionState::Open => "session",
+            _ => "something else",
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        ["turn", "turn", "turn", "turn with the Join", "session", "turn"]
+    );
+}
+
+#[test]
+fn whoever_may_not_come_in_is_told_why() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    let mut check = |hello: Hello, expected: Code| {
+        let described = format!("{hello:?}");
+        stage.enter(50, hello);
+        stage.turns(1);
+        assert_eq!(stage.end(50), Some(expected), "{described}");
+        stage.forgotten.clear();
+    };
+    check(hello("ANN"), Code::REJECT_NAME_TAKEN);
+    check(hello("guard aldo"), Code::REJECT_NAME_TAKEN);
+    check(hello(""), Code::REJECT_NAME_INVALID);
+    check(hello(" Bob"), Code::REJECT_NAME_INVALID);
+    check(hello("Bob\u{202e}"), Code::REJECT_NAME_INVALID);
+    let watcher_with_bad_name = Hello {
+        role: Role::Watcher,
+        ..hello("\u{1b}[2J")
+    };
+    check(watcher_with_bad_name, Code::REJECT_NAME_INVALID);
+    let admin = Hello {
+        role: Role::Admin,
+        ..hello("Bob")
+    };
+    check(admin, Code::REJECT_ROLE_NOT_ALLOWED);
+    let ticket = Hello {
+        ticket: Some(Text::cut("forged")),
+        ..hello("Bob")
+    };
+    check(ticket, Code::REJECT_TICKET_INVALID);
+    let elsewhere = Hello {
+        location: Text::cut("elsewhere"),
+        ..hello("Bob")
+    };
+    check(elsewhere, Code::REJECT_UNKNOWN_LOCATION);
+    stage.join(2, "Bob");
+    stage.join(3, "Cem");
+    stage.enter(4, hello("Dora"));
+    assert_eq!(stage.end(4), Some(Code::REJECT_FULL));
+    let watcher = Hello {
+        role: Role::Watcher,
+        ..hello("")
+    };
+    stage.enter(5, watcher);
+    assert_eq!(
+        stage.welcome(5).characters.len(),
+        0,
+        "who only watches needs no place"
+    );
+    stage.take(Input::Stop);
+    stage.enter(6, hello("Dora"));
+    assert_eq!(stage.end(6), Some(Code::REJECT_DRAINING));
+}
+
+#[test]
+fn whoever_hangs_up_while_joining_never_was_there() {
+    let mut stage = Stage::new(start());
+    stage.enter(1, hello("Ann"));
+    stage.take(Input::Gone(connection(1)));
+    stage.turns(1);
+    assert!(stage.players().is_empty());
+    stage.join(2, "Ann");
+}
+
+#[test]
+fn every_command_has_one_answer() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    stage.command(1, 1, stop(&ann));
+    stage.command(1, 1, stop(&ann));
+    assert_eq!(stage.answers(1), [], "it waits for its turn, and is queued once");
+    stage.turns(1);
+    assert_eq!(stage.answers(1), [(1, Ok(1))]);
+    stage.turns(1);
+    stage.command(1, 1, stop(&ann));
+    assert_eq!(stage.answers(1), [(1, Ok(1))], "the same answer again");
+
+    let refused = |sequence: u64, code: Code| Input::Command {
+        connection: connection(1),
+        sequence,
+        at_tick: None,
+        command: Err(code),
+    };
+    stage.take(refused(2, Code::REFUSED_NOT_YOURS));
+    assert_eq!(stage.answers(1), [(2, Err(Code::REFUSED_NOT_YOURS))]);
+    stage.command(1, 2, stop(&ann));
+    assert_eq!(
+        stage.answers(1),
+        [(2, Err(Code::REFUSED_NOT_YOURS))],
+        "a refusal is an answer"
+    );
+
+    stage.command(1, 0, stop(&ann));
+    assert_eq!(stage.answers(1), [(0, Err(Code::REFUSED_OUT_OF_RANGE))]);
+    stage.command(1, 300, stop(&ann));
+    stage.command(1, 44, stop(&ann));
+    stage.command(1, 45, stop(&ann));
+    assert_eq!(stage.answers(1), [(44, Err(Code::REFUSED_STALE))]);
+    stage.turns(1);
+    assert_eq!(stage.answers(1), [(300, Ok(3)), (45, Ok(3))]);
+    let counters = stage.location.counters();
+    assert_eq!((counters.accepted, counters.refused), (3, 2));
+}
+
+#[test]
+fn too_many_refusals_end_a_connection() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    for sequence in 1..=115 {
+        stage.command(1, sequence, stop(&ann));
+    }
+    assert_eq!(stage.end(1), None);
+    stage.command(1, 116, stop(&ann));
+    assert_eq!(stage.end(1), Some(Code::CLOSE_RATE));
+    assert_eq!(stage.players(), ["Ann"], "it may come back");
+}
+
+#[test]
+fn a_dropped_session_comes_back() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    stage.turns(5);
+    let (tick, digest) = (stage.location.next_tick(), stage.location.digest());
+    stage.take(Input::Gone(connection(1)));
+    stage.turns(3);
+    assert_eq!(stage.players(), ["Ann"], "it stands there during its grace");
+
+    let good = Resume {
+        session: ann.session,
+        token: ann.token,
+        run: ann.run,
+        next_tick: tick,
+        digest,
+    };
+    let mut number = 1;
+    let mut check = |resume: Resume, expected: Result<Option<usize>, Code>| {
+        number += 1;
+        stage.resume(number, resume);
+        let sent = stage.sent(number);
+        let outcome = sent.iter().find_map(|parcel| match parcel {
+            Parcel::Reject { code, .. } => Some(Err(*code)),
+            Parcel::Follow { missed } => Some(Ok(Some(missed.len()))),
+            Parcel::Download(_) => Some(Ok(None)),
+            _ => None,
+        });
+        assert_eq!(outcome, Some(expected), "{resume:?}");
+        if expected.is_ok() {
+            // It hangs up before it says anything, so the token stays as it was.
+            assert!(matches!(sent[0], Parcel::Welcome { .. }));
+            stage.take(Input::Gone(connection(number)));
+        }
+    };
+    let invalid = Err(Code::REJECT_RESUME_INVALID);
+    check(good, Ok(Some(3)));
+    check(good, Ok(Some(3)));
+    check(
+        Resume {
+            digest: !digest,
+            ..good
+        },
+        Ok(None),
+    );
+    check(Resume { run: [8; 16], ..good }, Ok(None));
+    check(
+        Resume {
+            next_tick: tick + 4,
+            ..good
+        },
+        Ok(None),
+    );
+    check(
+        Resume {
+            next_tick: u64::MAX,
+            ..good
+        },
+        Ok(None),
+    );
+    check(Resume { next_tick: 0, ..good }, Ok(None));
+    check(
+        Resume {
+            token: [99; 16],
+            ..good
+        },
+        invalid,
+    );
+    check(Resume { session: 99, ..good }, invalid);
+}
+
+#[test]
+fn tokens_change_and_the_newer_connection_wins() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    let resume = |stage: &Stage, token: [u8; 16]| Resume {
+        session: ann.session,
+        token,
+        run: ann.run,
+        next_tick: stage.location.next_tick(),
+        digest: stage.location.digest(),
+    };
+    stage.resume(2, resume(&stage, ann.token));
+    assert_eq!(stage.end(1), Some(Code::CLOSE_REPLACED));
+    assert_eq!(stage.welcome(2).token, [2; 16]);
+    stage.take(Input::Confirmed(connection(2)));
+    stage.take(Input::Gone(connection(1)));
+    stage.turns(1);
+    assert_eq!(stage.sent(2).len(), 1, "the late end of the old one harms nobody");
+
+    stage.resume(3, resume(&stage, ann.token));
+    assert_eq!(
+        stage.end(3),
+        Some(Code::REJECT_RESUME_INVALID),
+        "the old token is over"
+    );
+    stage.resume(4, resume(&stage, [2; 16]));
+    assert_eq!(stage.welcome(4).session, ann.session);
+    let hashes: Vec<bool> = stage
+        .records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Session(session) => Some(session.old_token_hash.is_some()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(hashes, [false, true, false, true], "each step is in the journal");
+}
+
+#[test]
+fn after_its_grace_a_session_leaves() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    stage.take(Input::Gone(connection(1)));
+    stage.command(1, 1, stop(&ann));
+    stage.turns(299);
+    assert_eq!(stage.players(), ["Ann"]);
+    stage.enter(2, hello("Ann"));
+    assert_eq!(stage.end(2), Some(Code::REJECT_NAME_TAKEN));
+    stage.turns(1);
+    assert!(stage.players().is_empty());
+    assert!(matches!(
+        stage.records.as_slice(),
+        [.., Record::Turn(turn), Record::Session(session)]
+            if turn.commands.len() == 1 && session.state == SessionState::Ended
+    ));
+    let again = stage.join(3, "Ann");
+    assert_ne!(again.characters, ann.characters, "an id never means two people");
+}
+
+#[test]
+fn whoever_says_goodbye_leaves_at_once() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    stage.take(Input::Goodbye(connection(1)));
+    assert_eq!(stage.end(1), Some(Code::CLOSE_GOODBYE));
+    stage.take(Input::Gone(connection(1)));
+    stage.enter(2, hello("Ann"));
+    stage.turns(1);
+    assert_eq!(stage.players(), ["Ann"]);
+    assert_eq!(stage.welcome(2).last_sequence, 0);
+}
+
+#[test]
+fn a_restart_knows_its_sessions_and_their_answers() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    stage.command(1, 7, stop(&ann));
+    stage.turns(1);
+    stage.turns(598);
+    assert_eq!(stage.location.next_tick(), 600);
+    let Some(Record::Sessions(sessions)) = stage.records.last() else {
+        panic!("before turn 600 there is a keyframe and who is there");
+    };
+    assert_eq!(
+        (sessions.tick, sessions.sessions.len(), sessions.answers.len()),
+        (600, 1, 1)
+    );
+
+    let snapshot = stage.location.world.snapshot();
+    let mut after = Stage::new(Start {
+        world: World::load(&definition(), &snapshot).expect("a snapshot"),
+        sessions: sessions.sessions.to_vec(),
+        answers: sessions.answers.to_vec(),
+        last_session: ann.session,
+        ..start()
+    });
+    let (next_tick, digest) = (600, after.location.digest());
+    let resume = Resume {
+        session: ann.session,
+        token: ann.token,
+        run: ann.run,
+        next_tick,
+        digest,
+    };
+    after.resume(1, resume);
+    let welcome = after.welcome(1);
+    assert_eq!(
+        (welcome.characters, welcome.next_tick),
+        (ann.characters.clone(), 600)
+    );
+    assert_eq!(welcome.last_sequence, 7);
+    after.command(1, 7, stop(&ann));
+    assert_eq!(after.answers(1), [(7, Ok(1))], "the answer from before");
+    after.command(1, 8, stop(&ann));
+    after.turns(1);
+    assert_eq!(after.answers(1), [(8, Ok(600))]);
+}
+
+#[test]
+fn a_player_without_a_session_leaves_in_the_first_turn() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    let mut after = Stage::new(Start {
+        world: World::load(&definition(), &stage.location.world.snapshot()).expect("a snapshot"),
+        leave: ann.characters.to_vec(),
+        ..start()
+    });
+    assert_eq!(after.players(), ["Ann"]);
+    after.turns(1);
+    assert!(after.players().is_empty());
+}
+
+#[test]
+fn a_wrong_digest_is_named_once_and_healed_on_request() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    stage.turns(25);
+    let mut worlds = World::new(&definition());
+    let digest = |stage: &mut Stage, tick: u64, digest: u64| {
+        stage.take(Input::Digest {
+            connection: connection(1),
+            tick,
+            digest,
+        });
+    };
+    let right = stage.location.history.digest_to_compare(25).expect("recent");
+    digest(&mut stage, 25, right);
+    digest(&mut stage, 0, 1);
+    digest(&mut stage, 26, 1);
+    assert!(
+        stage.recomputations.is_empty(),
+        "right, before its snapshot, from the future"
+    );
+    digest(&mut stage, 24, 1);
+    digest(&mut stage, 25, 2);
+    let recomputation = stage.recomputations.pop().expect("one, for the first");
+    let sections = recompute(&definition(), &recomputation).expect("turns that lead there");
+    for record in &stage.records {
+        if let Record::Turn(turn) = record
+            && turn.tick <= 24
+        {
+            worlds.step_into(&turn.commands, &mut Vec::new());
+        }
+    }
+    assert_eq!(sections, worlds.sections());
+
+    stage.messages(1);
+    stage.take(Input::Sections {
+        tick: 24,
+        sections: Some(Box::new(sections)),
+    });
+    let messages = stage.messages(1);
+    let [ServerMessage::Desync(desync)] = messages.as_slice() else {
+        panic!("{messages:?}");
+    };
+    let Desync {
+        tick, expected, map, ..
+    } = **desync;
+    assert_eq!(
+        (tick, expected, map),
+        (24, worlds.digest(), worlds.sections().map)
+    );
+
+    let downloads = |stage: &mut Stage| {
+        let sent = stage.sent(1);
+        sent.iter()
+            .filter(|parcel| matches!(parcel, Parcel::Download(_)))
+            .count()
+    };
+    stage.take(Input::Resync(connection(1)));
+    assert_eq!(downloads(&mut stage), 1);
+    stage.take(Input::Resync(connection(1)));
+    stage.turns(19);
+    assert_eq!(downloads(&mut stage), 0, "one in two seconds");
+    stage.turns(2);
+    assert_eq!(downloads(&mut stage), 1);
+    let counters = stage.location.counters();
+    assert_eq!((counters.desyncs, counters.resyncs, counters.digests), (1, 2, 3));
+}
+
+#[test]
+fn a_dropped_queue_starts_anew_and_the_third_is_too_slow() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    for _ in 0..2 {
+        stage.take(Input::Dropped(connection(1)));
+        assert!(matches!(stage.sent(1)[..], [Parcel::Download(_)]));
+        stage.turns(10);
+        stage.sent(1);
+    }
+    stage.take(Input::Dropped(connection(1)));
+    assert_eq!(stage.end(1), Some(Code::CLOSE_SLOW));
+}
+
+#[test]
+fn snapshots_are_few_and_do_not_live_long() {
+    let mut stage = Stage::new(start());
+    for number in 1..=5 {
+        let watcher = Hello {
+            role: Role::Watcher,
+            ..hello("")
+        };
+        stage.enter(number, watcher);
+        stage.turns(1);
+    }
+    assert!(stage.sent(5).is_empty(), "four are alive");
+    stage.take(Input::Downloaded {
+        connection: connection(2),
+        tick: 1,
+    });
+    assert_eq!(stage.welcome(5).next_tick, 5);
+    stage.turns(597);
+    assert_eq!(stage.end(1), Some(Code::CLOSE_SLOW), "sixty seconds are enough");
+    assert_eq!(stage.end(2), None);
+    assert_eq!(stage.end(5), None);
+}
+
+#[test]
+fn an_observer_sees_what_is() {
+    let check = |view: View, joins: bool| {
+        let mut stage = Stage::new(start());
+        let observer = Hello {
+            feed: message::Feed::State,
+            view: Some(view),
+            role: if joins { Role::Player } else { Role::Watcher },
+            ..hello(if joins { "Ann" } else { "" })
+        };
+        stage.enter(1, observer);
+        let mut seen = client::Observer::new();
+        let mut states = 0;
+        for _ in 0..50 {
+            stage.turns(1);
+            for message in stage.messages(1) {
+                if let ServerMessage::State(state) = message {
+                    seen.apply(&state).expect("it fits what came before");
+                    states += 1;
+                    assert_eq!(state.tick + 1, stage.location.next_tick());
+                    let expected = stage.location.world.characters().iter().filter(|character| {
+                        let own = CharacterId(1);
+                        let centre = stage.location.world.character(own).map(|own| own.position);
+                        match view.area {
+                            Area::All => true,
+                            Area::Around { radius } => centre.is_some_and(|centre| {
+                                character.position.squared_distance(centre) <= radius.wide() * radius.wide()
+                            }),
+                            Area::Rectangle { max_x, .. } => character.position.x <= max_x,
+                        }
+                    });
+                    let expected: Vec<_> = expected
+                        .map(|character| (character.id, character.position))
+                        .collect();
+                    let known: Vec<_> = seen.characters().map(|(id, seen)| (id, seen.position)).collect();
+                    assert_eq!(known, expected, "{view:?} at tick {}", state.tick);
+                }
+            }
+        }
+        assert_eq!(states, 50_usize.div_ceil(usize::from(view.every)), "{view:?}");
+    };
+    let metres = nav::Fixed::from_int;
+    check(View::ALL, false);
+    check(
+        View {
+            every: 3,
+            ..View::ALL
+        },
+        false,
+    );
+    let area = Area::Around { radius: metres(10) };
+    check(View { every: 1, area }, true);
+    let area = Area::Rectangle {
+        min_x: metres(-100),
+        min_z: metres(-100),
+        max_x: metres(30),
+        max_z: metres(100),
+    };
+    check(View { every: 1, area }, false);
+}
+
+#[test]
+fn those_who_watch_answers_alone_get_them() {
+    let mut stage = Stage::new(start());
+    let answers = Hello {
+        feed: message::Feed::Answers,
+        ..hello("Ann")
+    };
+    stage.enter(1, answers);
+    stage.turns(1);
+    let welcome = stage.welcome(1);
+    stage.command(1, 1, stop(&welcome));
+    stage.turns(1);
+    assert_eq!(stage.answers(1), [(1, Ok(1))]);
+}
+
+#[test]
+fn what_stops_tells_everybody() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    stage.enter(2, hello("Bob"));
+    stage.command(1, 1, stop(&ann));
+    stage.take(Input::Stop);
+    assert_eq!(stage.end(2), Some(Code::REJECT_DRAINING));
+    let parcels = stage.parcels.get(&connection(1)).cloned().unwrap_or_default();
+    assert!(matches!(
+        parcels.last(),
+        Some(Parcel::Close {
+            code: Code::CLOSE_STOPPING,
+            ..
+        })
+    ));
+    let messages = stage.messages(1);
+    assert!(matches!(
+        messages.as_slice(),
+        [
+            ServerMessage::Refused {
+                sequence: 1,
+                code: Code::REFUSED_DRAINING,
+                ..
+            },
+            ServerMessage::Draining { .. }
+        ]
+    ));
+}
+
+#[test]
+fn ticks_that_are_late_are_caught_up_or_given_up() {
+    let mut stage = Stage::new(start());
+    stage.turns(10);
+    assert_eq!(stage.now_us, 9 * TICK_US);
+    stage.now_us = 60 * TICK_US;
+    stage.location.close_turn(stage.now_us, &mut stage.outputs);
+    assert!(matches!(stage.outputs[0], Output::Clock(_)));
+    assert_eq!(stage.location.counters().slips, 50);
+    assert_eq!(stage.location.due_us(), 61 * TICK_US);
+}
