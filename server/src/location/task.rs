@@ -33,7 +33,7 @@ pub(crate) struct Envelope {
     pub(crate) input: Input,
     /// With [`Input::Enter`]: where the replies go.
     pub(crate) outbox: Option<Arc<Outbox>>,
-    /// Given back when the location takes the input: so a connection is read only as fast as it is understood.
+    /// Given back when the location has taken the input: so a connection is read only as fast as it is understood.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -257,6 +257,7 @@ impl Task {
         }
         let now_us = self.now_us();
         self.location.take(envelope.input, now_us, &mut self.outputs);
+        drop(envelope.permit);
     }
 
     /// Ends in order: everybody is told, the journal gets its Close record.
