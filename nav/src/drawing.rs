@@ -308,8 +308,7 @@ fn merged_runs(cells: &Cells, frame: &Frame) -> Vec<Bounds> {
     let mut open: Vec<(std::ops::Range<u32>, u32)> = Vec::new();
     for z in 0..=cells.depth() {
         let runs: Vec<_> = if z < cells.depth() {
-            let set = cells.runs(z).filter(|(_, set)| *set);
-            set.map(|(columns, _)| columns).collect()
+            cells.runs(z).collect()
         } else {
             Vec::new()
         };

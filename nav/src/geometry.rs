@@ -330,21 +330,35 @@ pub fn divide_half_even(dividend: i128, divisor: i128) -> i128 {
 fn self_intersection(vertices: &[Point]) -> Option<(usize, usize)> {
     let count = vertices.len();
     let edge = |index: usize| Segment::new(vertices[index], vertices[(index + 1) % count]);
-    // Edges by their least x: only those that begin before one ends can meet it. Quadratic at worst, which the limit on
-    // vertices keeps to a fraction of a second.
-    let mut order: Vec<(i32, i32, usize)> = (0..count)
+    // Edges by where they begin along the axis on which they are shorter: only those that begin before one ends can meet it.
+    // Quadratic at worst, which the limit on vertices keeps to about a second.
+    let (mut along_x, mut along_z) = (0, 0);
+    for index in 0..count {
+        let Segment { a, b } = edge(index);
+        along_x += i128::from(a.x.wide().abs_diff(b.x.wide()));
+        along_z += i128::from(a.z.wide().abs_diff(b.z.wide()));
+    }
+    let mut order: Vec<Extent> = (0..count)
         .map(|index| {
-            let bounds = edge(index).bounds();
-            (bounds.min.x.raw(), bounds.max.x.raw(), index)
+            let Bounds { min, max } = edge(index).bounds();
+            let (x, z) = ((min.x.raw(), max.x.raw()), (min.z.raw(), max.z.raw()));
+            let ((start, end), (low, high)) = if along_x <= along_z { (x, z) } else { (z, x) };
+            Extent {
+                start,
+                end,
+                low,
+                high,
+                index,
+            }
         })
         .collect();
-    order.sort_unstable();
-    for (rank, &(_, end, one)) in order.iter().enumerate() {
-        for &(start, _, other) in &order[rank + 1..] {
-            if start > end {
-                break;
-            }
-            let (first, second) = (one.min(other), one.max(other));
+    order.sort_unstable_by_key(|extent| (extent.start, extent.index));
+    for (rank, one) in order.iter().enumerate() {
+        let others = order[rank + 1..]
+            .iter()
+            .take_while(|other| other.start <= one.end);
+        for other in others.filter(|other| other.low <= one.high && one.low <= other.high) {
+            let (first, second) = (one.index.min(other.index), one.index.max(other.index));
             let share = if second == first + 1 {
                 runs_back(edge(first), edge(second))
             } else if first == 0 && second == count - 1 {
@@ -358,6 +372,15 @@ fn self_intersection(vertices: &[Point]) -> Option<(usize, usize)> {
         }
     }
     None
+}
+
+/// The rectangle around an edge: along the axis of the sweep, across it, and the edge.
+struct Extent {
+    start: i32,
+    end: i32,
+    low: i32,
+    high: i32,
+    index: usize,
 }
 
 /// `second` begins where `first` ends; they share more than that point.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::Lines;
+
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
 
@@ -110,21 +112,66 @@ impl Cells {
         bools
     }
 
-    /// The runs of equal bits of a row, from column 0 on: their columns and their bit.
-    pub fn runs(&self, z: u32) -> impl Iterator<Item = (Range<u32>, bool)> + '_ {
-        let mut start = 0;
+    /// The runs of 1 in a row: their columns, in order.
+    pub fn runs(&self, z: u32) -> impl Iterator<Item = Range<u32>> + '_ {
+        let row = self.row(z);
+        let mut position = 0;
         std::iter::from_fn(move || {
-            if start == self.width {
-                return None;
-            }
-            let bit = self.get(start, z);
-            let end = (start..self.width)
-                .find(|x| self.get(*x, z) != bit)
-                .unwrap_or(self.width);
-            let run = (start..end, bit);
-            start = end;
-            Some(run)
+            let start = next(row, position, self.width, |word| word)?;
+            let end = next(row, start, self.width, |word| !word).unwrap_or(self.width);
+            position = end;
+            Some(start..end)
         })
+    }
+
+    /// The cells of these truths, row by row.
+    ///
+    /// # Panics
+    /// If there are not width × depth of them.
+    pub fn from_bools(width: u32, depth: u32, bools: &[bool]) -> Self {
+        assert_eq!(
+            bools.len(),
+            width as usize * depth as usize,
+            "width × depth cells"
+        );
+        let mut cells = Self::new(width, depth);
+        for (index, _) in bools.iter().enumerate().filter(|(_, set)| **set) {
+            cells.set(index as u32 % width, index as u32 / width, true);
+        }
+        cells
+    }
+
+    /// Line z, position x.
+    pub(super) fn to_rows(&self) -> Lines {
+        let mut lines = Lines::new(self.width, self.depth);
+        for z in 0..self.depth {
+            let first = lines.first_word(z);
+            lines.words_mut()[first..first + self.words_per_row].copy_from_slice(self.row(z));
+        }
+        lines
+    }
+
+    /// Line x, position z: 64 × 64 cells at a time.
+    pub(super) fn to_columns(&self) -> Lines {
+        let mut lines = Lines::new(self.depth, self.width);
+        for z in (0..self.depth).step_by(WORD as usize) {
+            for word in 0..self.words_per_row {
+                let mut block = [0; WORD as usize];
+                for (line, z) in block.iter_mut().zip(z..self.depth) {
+                    *line = self.row(z)[word];
+                }
+                if block == [0; WORD as usize] {
+                    continue;
+                }
+                transpose(&mut block);
+                let x = word as u32 * WORD;
+                for (x, column) in (x..self.width).zip(block) {
+                    let first = lines.first_word(x);
+                    lines.words_mut()[first + (z / WORD) as usize] = column;
+                }
+            }
+        }
+        lines
     }
 
     /// Sets a span of a row to 1.
@@ -182,5 +229,76 @@ impl Cells {
 
     fn word(&self, x: u32, z: u32) -> usize {
         z as usize * self.words_per_row + (x / WORD) as usize
+    }
+}
+
+/// The first position from `position` on, before `width`, whose bit is 1 after `change`.
+fn next(row: &[u64], position: u32, width: u32, change: impl Fn(u64) -> u64) -> Option<u32> {
+    let mut mask = u64::MAX << (position % WORD);
+    for (index, word) in row.iter().enumerate().skip((position / WORD) as usize) {
+        let bits = change(*word) & mask;
+        if bits != 0 {
+            let found = index as u32 * WORD + bits.trailing_zeros();
+            return (found < width).then_some(found);
+        }
+        mask = u64::MAX;
+    }
+    None
+}
+
+/// Bit i of word j becomes bit j of word i: quarters of ever smaller squares change places.
+fn transpose(block: &mut [u64; WORD as usize]) {
+    let mut size = WORD / 2;
+    let mut mask = u64::MAX >> size;
+    while size > 0 {
+        for index in (0..WORD).filter(|index| index & size == 0) {
+            let (low, high) = (index as usize, (index + size) as usize);
+            let swapped = (block[low] >> size ^ block[high]) & mask;
+            block[high] ^= swapped;
+            block[low] ^= swapped << size;
+        }
+        size /= 2;
+        mask ^= mask << size;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn rows_columns_and_runs_are_the_cells(
+            width in 1..200u32,
+            depth in 1..140u32,
+            seeds in prop::collection::vec(any::<u64>(), 1..8),
+        ) {
+            let bit = |x: u32, z: u32| {
+                let seed = seeds[(x / 3 + z / 2) as usize % seeds.len()];
+                seed.rotate_left(x * 7 + z) & 1 == 1
+            };
+            let bools: Vec<bool> = (0..width * depth).map(|index| bit(index % width, index / width)).collect();
+            let cells = Cells::from_bools(width, depth, &bools);
+            prop_assert_eq!(cells.to_bools(), bools);
+            let (mut rows, mut columns) = (Lines::new(width, depth), Lines::new(depth, width));
+            for z in 0..depth {
+                let mut runs = vec![false; width as usize];
+                for run in cells.runs(z) {
+                    prop_assert!(run.start < run.end);
+                    runs[run.start as usize..run.end as usize].fill(true);
+                }
+                for x in 0..width {
+                    prop_assert_eq!(runs[x as usize], bit(x, z));
+                    if bit(x, z) {
+                        rows.set(z, x);
+                        columns.set(x, z);
+                    }
+                }
+            }
+            prop_assert_eq!(cells.to_rows(), rows);
+            prop_assert_eq!(cells.to_columns(), columns);
+        }
     }
 }

@@ -152,7 +152,7 @@ impl EditedMap {
 
     /// The grid as it is now, to search on.
     pub fn grid(&self) -> Grid {
-        self.to_baked().grid()
+        Grid::from_bits(self.source.parameters, self.frame.min, &self.walkable)
     }
 
     /// The grid as it is now, to write as text.

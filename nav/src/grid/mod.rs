@@ -88,23 +88,19 @@ impl Grid {
         depth: u32,
         walkable: &[bool],
     ) -> Self {
+        Self::from_bits(parameters, min, &Cells::from_bools(width, depth, walkable))
+    }
+
+    /// As [`Grid::from_cells`], many times faster.
+    ///
+    /// # Panics
+    /// If the size does not fit (see [`Grid::fits`]).
+    pub fn from_bits(parameters: GridParameters, min: Point, walkable: &Cells) -> Self {
+        let (width, depth) = (walkable.width(), walkable.depth());
         assert!(
             Self::fits(parameters.cell_size, min, width, depth),
             "a checked size"
         );
-        assert_eq!(
-            walkable.len(),
-            width as usize * depth as usize,
-            "width × depth cells"
-        );
-        let mut rows = Lines::new(width, depth);
-        let mut columns = Lines::new(depth, width);
-        for (index, _) in walkable.iter().enumerate().filter(|(_, walkable)| **walkable) {
-            let (x, z) = (index as u32 % width, index as u32 / width);
-            rows.set(z, x);
-            columns.set(x, z);
-        }
-        let components = Components::of(&rows, width, depth);
         Self {
             shared: Arc::new(Shared {
                 parameters,
@@ -112,9 +108,9 @@ impl Grid {
                 width,
                 depth,
                 half_diagonal: half_diagonal(parameters.cell_size.wide()),
-                rows,
-                columns,
-                components,
+                rows: walkable.to_rows(),
+                columns: walkable.to_columns(),
+                components: Components::of(walkable),
             }),
         }
     }

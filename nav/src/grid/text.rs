@@ -37,13 +37,7 @@ impl BakedGrid {
 
     /// The grid to search on.
     pub fn grid(&self) -> Grid {
-        Grid::from_cells(
-            self.parameters,
-            self.min,
-            self.cells.width(),
-            self.cells.depth(),
-            &self.cells.to_bools(),
-        )
+        Grid::from_bits(self.parameters, self.min, &self.cells)
     }
 
     /// The file that [`parse`] reads back to the same grid; every line ends with LF.
