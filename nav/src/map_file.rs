@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use crate::geometry::{Bounds, Polygon, PolygonError};
-use crate::grid::{BakedGrid, Frame, GridParameters, frame_around, movingai, text};
+use crate::grid::{
+    BakedGrid, DRAWING_STEPS_MAX, Frame, GridParameters, area_steps, frame_around, movingai, obstacle_steps,
+    text,
+};
 use crate::json::{Document, Node, Object};
 use crate::{Fixed, Point, Problems, WORLD_LIMIT};
 
@@ -202,11 +205,24 @@ fn read_map(document: &Document, mut root: Object<'_>) -> Option<PolygonMap> {
         frame
     });
     root.finish();
+    let (Some(areas), Some(obstacles), Some(Ok(frame))) = (areas, obstacles, frame) else {
+        return None;
+    };
+    let areas_steps = areas
+        .iter()
+        .map(|area| area_steps(&frame, &parameters, &area.polygon));
+    let obstacles_steps = obstacles
+        .iter()
+        .map(|obstacle| obstacle_steps(&frame, &parameters, &obstacle.polygon));
+    if areas_steps.chain(obstacles_steps).sum::<u64>() > DRAWING_STEPS_MAX {
+        document.problem("$", "too many edges over too many cells to be drawn");
+        return None;
+    }
     Some(PolygonMap {
         parameters,
-        areas: areas?,
-        obstacles: obstacles?,
-        frame: frame?.ok()?,
+        areas,
+        obstacles,
+        frame,
     })
 }
 

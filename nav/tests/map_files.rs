@@ -119,6 +119,40 @@ fn movingai_maps_and_scenarios_are_read() {
     assert!(scenarios_read > 0);
 }
 
+/// Small files that would keep a machine busy for hours, or want all its memory.
+#[test]
+fn greedy_maps_are_refused_at_once() {
+    let check = |text: String, rule: &str| {
+        let problems = MapFile::parse("m.json", text.as_bytes())
+            .expect_err(rule)
+            .to_string();
+        assert!(problems.contains(rule), "{problems}");
+    };
+    // A saw of 16,000 teeth as high as a world that is five cells wide.
+    let teeth: Vec<String> = (0..8_000)
+        .map(|tooth| {
+            format!(
+                "[{}, {}]",
+                f64::from(tooth) / 65_536.0,
+                if tooth % 2 == 0 { -15_900 } else { 15_900 }
+            )
+        })
+        .collect();
+    let saw = format!("{}, [0.2, 16000], [-0.2, 16000]", teeth.join(", "));
+    let map = |radius: u32, polygon: &str| {
+        format!(
+            r#"{{"cellSize": 0.1, "agentRadius": {radius}, "objectPadding": 0,
+                "areas": [{{"name": "a", "polygon": [{polygon}]}}]}}"#
+        )
+    };
+    check(map(0, &saw), "too many edges over too many cells");
+    check(
+        map(0, "[-16000, -16000], [16000, -16000], [16000, 16000]"),
+        "more than 2^24 cells",
+    );
+    check(map(0, &vec!["[0, 0]"; 300_000].join(",")), "more than 262144");
+}
+
 /// The picture of a small map and a path, as text; `BLESS=1` writes it anew.
 #[test]
 fn a_picture_is_as_it_was() {

@@ -6,6 +6,10 @@ use super::{CELLS_MAX, GridParameters};
 use crate::Point;
 use crate::geometry::{Bounds, Polygon, Segment};
 
+/// Most steps (a row crossed by an edge, a cell near one) that drawing a map may take: some seconds. No map that is meant comes
+/// near it; ten thousands of edges over millions of rows would take hours.
+pub(crate) const DRAWING_STEPS_MAX: u64 = 1 << 28;
+
 /// The polygons would need more than [`CELLS_MAX`] cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than 2^24 cells: {width} × {depth}")]
@@ -35,6 +39,38 @@ pub(crate) fn frame_around(parameters: &GridParameters, areas: &Bounds) -> Resul
         depth: depth as u32,
         cell_size: parameters.cell_size,
     })
+}
+
+/// About how many steps it takes to draw an area: its rows, and the cells of the strip that is eroded along its edges.
+pub(crate) fn area_steps(frame: &Frame, parameters: &GridParameters, area: &Polygon) -> u64 {
+    let padding = parameters.boundary_padding.wide();
+    steps(frame, area, 0, |length| {
+        if padding == 0 {
+            0
+        } else {
+            (length + cells_along(frame, 2 * padding)) * cells_along(frame, 2 * padding)
+        }
+    })
+}
+
+/// About how many steps it takes to draw an obstacle: the rows of its edges, grown.
+pub(crate) fn obstacle_steps(frame: &Frame, parameters: &GridParameters, obstacle: &Polygon) -> u64 {
+    steps(frame, obstacle, 2 * obstacle_radius(parameters), |_| 0)
+}
+
+/// Per edge its rows, with those of `grown` raw, and what `more` says of its length in cells.
+fn steps(frame: &Frame, polygon: &Polygon, grown: i64, more: impl Fn(u64) -> u64) -> u64 {
+    let of_edge = |edge: Segment| {
+        let dx = (edge.b.x.wide() - edge.a.x.wide()).abs();
+        let dz = (edge.b.z.wide() - edge.a.z.wide()).abs();
+        let rows = cells_along(frame, dz + grown).min(u64::from(frame.depth));
+        rows + more(cells_along(frame, dx.max(dz)))
+    };
+    polygon.edges().map(of_edge).sum()
+}
+
+fn cells_along(frame: &Frame, length: i64) -> u64 {
+    (length / frame.cell_size.wide()) as u64 + 1
 }
 
 /// How near a cell's centre may not be to an obstacle's edge, raw (rule 4).

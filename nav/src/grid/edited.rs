@@ -1,22 +1,14 @@
 //! A map with what has been changed on it since it was loaded: areas opened and closed, obstacles added and removed.
 //!
-//! ```text
-//! EditedMap::new(&MapFile)                        the map as the file gives it
-//! .set_area_available(name, bool) → Ok(false) if it was so already
-//! .add_obstacle(name, polygon), .remove_obstacle(name)
-//! .edits() / .set_edits(&MapEdits)                all changes, for a snapshot
-//! .walkable() → &Cells, .frame(), .parameters()   the grid as bits
-//! .take_changed() → Window                        the cells that may differ since the last call
-//! .grid() → Grid                                  a whole new grid
-//! ```
-//!
 //! After every change the cells are those a full build would give. Two layers are kept, the ground (rules 2 and 3 of spec
 //! 2.3) and what obstacles cover (rule 4); a change draws one of them again, inside the rectangle it can touch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::build::{area_reach, draw_areas, draw_obstacle, obstacle_radius};
+use super::build::{
+    DRAWING_STEPS_MAX, area_reach, draw_areas, draw_obstacle, obstacle_radius, obstacle_steps,
+};
 use super::cells::{Cells, Window};
 use super::raster::{Frame, fill_inside};
 use super::text::BakedGrid;
@@ -25,7 +17,23 @@ use crate::geometry::Polygon;
 use crate::map_file::{Area, MAP_NAME_BYTES_MAX, MapFile, OBSTACLES_MAX, Obstacle, PolygonMap};
 use crate::{EditError, MapEdits, Point};
 
-/// A map and the changes on it; see the [module](self) for the whole interface. A clone shares the map.
+/// A map and the changes on it. A clone shares the map.
+///
+/// ```
+/// use nav::{EditedMap, MapFile};
+///
+/// let text = br#"{"areas": [{"name": "hall", "polygon": [[0, 0], [9, 0], [9, 4], [0, 4]]},
+///                           {"name": "door", "polygon": [[9, 1], [10, 1], [10, 3], [9, 3]]}]}"#;
+/// let mut map = EditedMap::new(&MapFile::parse("hall.json", text)?);
+/// map.take_changed();
+/// assert_eq!(map.set_area_available("door", false), Ok(true));
+/// // Which cells may differ, the cells themselves, and a grid of them to search on.
+/// assert!(map.take_changed().columns.end <= map.walkable().width());
+/// let grid = map.grid();
+/// assert_eq!(map.edits().available, [true, false]);
+/// # assert_eq!(grid.width(), map.frame().width);
+/// # Ok::<(), nav::Problems>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct EditedMap {
     source: Arc<Source>,
@@ -218,13 +226,15 @@ impl EditedMap {
     /// Adds an obstacle, as [`crate::Planner::add_obstacle`].
     ///
     /// # Errors
-    /// `NameInUse`, `BadPolygon` (also for a name that is empty or longer than 64 bytes), `NoRoom`.
+    /// `NameInUse`, `BadPolygon` (also for a name that is empty or longer than 64 bytes), `NoRoom` (also where drawing it
+    /// would take longer than a map may take to draw).
     pub fn add_obstacle(&mut self, name: &str, polygon: &[Point]) -> Result<(), EditError> {
         if self.stands(name) {
             return Err(EditError::NameInUse);
         }
         let polygon = checked(name, polygon)?;
-        if self.obstacle_count() >= OBSTACLES_MAX {
+        let steps = obstacle_steps(&self.frame, self.parameters(), &polygon);
+        if self.obstacle_count() >= OBSTACLES_MAX || steps > DRAWING_STEPS_MAX {
             return Err(EditError::NoRoom);
         }
         let window = self.window_of(&polygon);
@@ -302,7 +312,11 @@ impl EditedMap {
             if index.is_some_and(|index| !removed[*index]) {
                 return Err(EditError::NameInUse);
             }
-            added.insert(name.clone(), checked(name, polygon)?);
+            let polygon = checked(name, polygon)?;
+            if obstacle_steps(&self.frame, self.parameters(), &polygon) > DRAWING_STEPS_MAX {
+                return Err(EditError::NoRoom);
+            }
+            added.insert(name.clone(), polygon);
         }
         let standing = removed.iter().filter(|removed| !**removed).count() + added.len();
         if standing > OBSTACLES_MAX {

@@ -16,7 +16,7 @@ mod smooth;
 mod snap;
 pub mod text;
 
-pub(crate) use build::frame_around;
+pub(crate) use build::{DRAWING_STEPS_MAX, area_steps, frame_around, obstacle_steps};
 pub use cells::{Cells, Window};
 pub use edited::EditedMap;
 pub use planner::GridPlanner;
