@@ -74,7 +74,7 @@ impl Keyframe {
     }
 }
 
-/// All sessions that are open, what they were answered, and the tickets that must not open another: stands behind each
+/// All sessions that are open (and at a start the last number that was given out), what they were answered, and the tickets that must not open another: stands behind each
 /// keyframe.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Sessions {
@@ -152,6 +152,23 @@ pub(crate) struct Session {
     /// Of the ticket that opened it.
     pub(crate) nonce: Option<Nonce>,
     pub(crate) state: SessionState,
+}
+
+impl Session {
+    /// Only the number of a session that has ended: stands in a Sessions record so that no later session gets it.
+    pub(crate) fn ended(session: u64) -> Self {
+        Self {
+            session,
+            subject: Text::default(),
+            name: Name::default(),
+            role: Role::Watcher,
+            characters: List::default(),
+            token_hash: [0; 32],
+            old_token_hash: None,
+            nonce: None,
+            state: SessionState::Ended,
+        }
+    }
 }
 
 /// Whether a session can still be resumed.

@@ -51,7 +51,7 @@ pub(crate) struct Opened {
     pub(crate) answers: Vec<Answer>,
     /// Tickets that must not open another session.
     pub(crate) nonces: Vec<Nonce>,
-    /// The largest session number that the journal named since the keyframe it began with; 0: none.
+    /// The largest number that a session of this run had; 0: there was none.
     pub(crate) last_session: u64,
     /// Players whom no open session commands: the roster's Leave removes each in the first turn.
     pub(crate) leave: Vec<CharacterId>,
@@ -187,7 +187,8 @@ impl Opening<'_> {
     fn go_on(&self, run: &RunFolder, segment: &SegmentFile) -> Result<Opened, OpenError> {
         let mut notes = Vec::new();
         let mut reader = SegmentReader::open(segment)?;
-        if let Some(torn) = read_to_end(&mut reader)? {
+        let mut everybody = SessionTable::default();
+        if let Some(torn) = read_to_end(&mut reader, &mut everybody)? {
             let saved = cut(&torn).map_err(at(&segment.path))?;
             reader.end_here();
             notes.push(format!(
@@ -214,16 +215,20 @@ impl Opening<'_> {
         for character in &strays.leave {
             notes.push(format!("player {} leaves: no session commands it", character.0));
         }
-        let last_session = table.last_session();
+        let last_session = everybody.last_session();
         let (sessions, answers, nonces) = table.into_parts();
         sync_what_was_read(segment, run, self.folder)?;
         remove_temporaries(&run.path).map_err(at(&run.path))?;
         let id = reader.header().run;
+        let mut recorded = sessions.clone();
+        if recorded.last().map_or(0, |session| session.session) < last_session {
+            recorded.push(Session::ended(last_session));
+        }
         let start = Start {
             segment: segment.number + 1,
             chain,
             run: id,
-            sessions: Sessions::new(world.tick(), sessions.clone(), answers.clone(), nonces.clone())?,
+            sessions: Sessions::new(world.tick(), recorded, answers.clone(), nonces.clone())?,
         };
         let journal = self.begin_segment(&run.path, start, &world)?;
         let tick = world.tick();
@@ -342,10 +347,10 @@ fn lock(folder: &Path) -> Result<Arc<File>, OpenError> {
 }
 
 /// Reads all records; the reader then stands behind the last good one.
-fn read_to_end(reader: &mut SegmentReader) -> Result<Option<Torn>, OpenError> {
+fn read_to_end(reader: &mut SegmentReader, everybody: &mut SessionTable) -> Result<Option<Torn>, OpenError> {
     loop {
         match reader.next() {
-            Ok(Some(_)) => {}
+            Ok(Some(record)) => everybody.follow(&record),
             Ok(None) => return Ok(None),
             Err(ReadError::Bad(damage)) => return Ok(Some(torn_or_damaged(damage, reader.end())?)),
             Err(error) => return Err(error.into()),

@@ -5,9 +5,9 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ const BATCHES_PER_WRITE_MAX: usize = 64;
 pub(crate) struct JournalThread<R> {
     inputs: Sender<Input<R>>,
     behind: Arc<AtomicUsize>,
+    /// Why the thread has ended, if it was not asked to.
+    failure: Arc<Mutex<Option<Failure>>>,
     thread: Option<JoinHandle<Result<(), Failure>>>,
 }
 
@@ -56,9 +58,12 @@ impl<R: Send + 'static> JournalThread<R> {
         let behind = Arc::new(AtomicUsize::new(0));
         let syncer = Syncer::spawn(writer.share_file()?, inputs.clone())?;
         let shared = Arc::clone(&behind);
+        let failure = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&failure);
         let thread = thread::Builder::new().name("journal".to_owned()).spawn(move || {
             let result = run(writer, &queue, syncer, release, &shared);
             if let Err(failure) = &result {
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.clone());
                 failed(failure);
             }
             result
@@ -66,6 +71,7 @@ impl<R: Send + 'static> JournalThread<R> {
         Ok(Self {
             inputs,
             behind,
+            failure,
             thread: Some(thread),
         })
     }
@@ -73,12 +79,17 @@ impl<R: Send + 'static> JournalThread<R> {
     /// Hands over the records of one tick, in their order, and what waits for their write.
     ///
     /// # Errors
-    /// The thread has ended: `failed` was told why.
+    /// The thread has ended: why it did.
     pub(crate) fn append(&self, records: Vec<Record>, release: R) -> Result<(), Failure> {
         self.behind.fetch_add(1, Ordering::Relaxed);
         self.inputs
             .send(Input::Append { records, release })
-            .map_err(|_| Failure::Closed)
+            .map_err(|_| self.failure())
+    }
+
+    fn failure(&self) -> Failure {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.clone().unwrap_or(Failure::Closed)
     }
 
     /// Batches that were handed over and are not yet written.

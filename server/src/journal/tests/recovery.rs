@@ -171,6 +171,21 @@ fn a_kill_between_a_leave_and_its_session_ends_the_session() {
 }
 
 #[test]
+fn no_session_number_is_given_twice_in_a_run() {
+    let yard = Yard::played(14);
+    let mut daemon = yard.start();
+    daemon.record(&[Record::Session(session(1, &[1], SessionState::Ended))]);
+    daemon.record(&[Record::Session(session(9, &[1], SessionState::Ended))]);
+    let (keyframe, sessions) = (daemon.keyframe(), daemon.sessions());
+    daemon.record(&[keyframe, sessions]);
+    drop(daemon);
+    for _ in 0..3 {
+        let opened = yard.open().expect("a sound journal");
+        assert_eq!((opened.last_session, opened.sessions.len()), (9, 0));
+    }
+}
+
+#[test]
 fn a_new_run_begins_when_it_must_and_nothing_is_deleted() {
     check_new_run("the definition is another than the last run's", |yard| {
         yard.open_with(Some(20), false)

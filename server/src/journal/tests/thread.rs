@@ -89,6 +89,13 @@ fn after_a_failed_write_nothing_is_let_go() {
     let journal = JournalThread::spawn(writer, |()| panic!("let go"), fail).expect("a thread");
     journal.append(vec![note(0)], ()).expect("open");
     assert!(matches!(failures.recv(), Ok(Failure::Write { .. })));
+    while let Ok(()) = journal.append(Vec::new(), ()) {
+        std::thread::yield_now(); // told before its queue is gone
+    }
+    assert!(matches!(
+        journal.append(Vec::new(), ()),
+        Err(Failure::Write { .. })
+    ));
     assert!(matches!(
         journal.close(1, 0, CloseReason::Stopped),
         Err(Failure::Write { .. })
