@@ -52,6 +52,9 @@ pub fn parse_command_line(
         let command = object
             .required("command")
             .and_then(|node| command(&node, tick_rate));
+        // `replay --print commands --json` says these beside; here they decide nothing.
+        object.optional("origin");
+        object.optional("outcome");
         object.finish();
         let command = command?;
         // The readers know the ranges; this is the same net that a session's commands go through.
