@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use protocol::frame::FRAME_BYTES_BEFORE_ADMISSION_MAX;
+use protocol::{Code, handshake};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -40,8 +42,8 @@ pub(crate) async fn accept(listener: TcpListener, location: Handle, alive: mpsc:
         };
         back_off = BACK_OFF_MIN;
         let Ok(Ok(permit)) = timeout(PENDING_WAIT, Arc::clone(&pending).acquire_owned()).await else {
-            // It has asked for nothing yet, and no reply may be longer than its request.
             tracing::debug!(%peer, "too many unknown peers");
+            turn_away(&stream);
             continue;
         };
         if let Err(error) = prepare(&stream) {
@@ -62,6 +64,16 @@ pub(crate) async fn accept(listener: TcpListener, location: Handle, alive: mpsc:
 /// Whether only this machine can reach an address.
 pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
+}
+
+/// Says `Busy` to a peer that has asked already, as far as that goes without waiting: no reply is longer than its request.
+fn turn_away(stream: &TcpStream) {
+    let mut request = [0; FRAME_BYTES_BEFORE_ADMISSION_MAX];
+    let asked = stream.try_read(&mut request).unwrap_or_default();
+    if let Some(reply) = handshake::reject(Code::REJECT_BUSY, "", asked) {
+        // It may come again anyway.
+        let _ = stream.try_write(&reply);
+    }
 }
 
 fn prepare(stream: &TcpStream) -> std::io::Result<()> {

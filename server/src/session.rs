@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::location::outbox::{Batch, End, Outbox};
+use crate::location::outbox::{Batch, End, Outbox, TOO_SLOW};
 use crate::location::task::{Envelope, Handle};
 use crate::location::{ConnectionId, Input, character_of};
 
@@ -324,11 +324,9 @@ impl Listening {
             ClientMessage::SetView { .. } => return Err(close(Code::CLOSE_BAD_FRAME, "not a view")),
             ClientMessage::Goodbye => Input::Goodbye(connection),
             ClientMessage::Ping { nonce } => {
-                self.outbox.pong(&ServerMessage::Pong {
-                    nonce,
-                    server_us: self.location.now_us(),
-                });
-                return Ok(());
+                let server_us = self.location.now_us();
+                let room = self.outbox.pong(&ServerMessage::Pong { nonce, server_us });
+                return if room { Ok(()) } else { Err(Ended::By(TOO_SLOW)) };
             }
             ClientMessage::Hello(_) => return Err(close(Code::CLOSE_UNEXPECTED, "a second Hello")),
             ClientMessage::DesyncReport { .. } => {

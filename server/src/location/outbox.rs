@@ -202,10 +202,11 @@ impl Outbox {
         self.admitted.notified().await;
     }
 
-    /// Answers a Ping.
-    pub(crate) fn pong(&self, pong: &ServerMessage) {
+    /// Answers a Ping; whether there is room for the answer.
+    pub(crate) fn pong(&self, pong: &ServerMessage) -> bool {
         let frame = frame::encode_server(pong).expect("two numbers fit");
         self.push(Parcel::Control(frame), Instant::now());
+        self.lock().end.is_none()
     }
 
     /// Waits until there is something to write. Cancelling it loses nothing.
@@ -383,7 +384,8 @@ impl Queue {
     }
 }
 
-const TOO_SLOW: End = End::Close(Code::CLOSE_SLOW, "what it is sent is not read");
+/// It asks for more than it reads.
+pub(crate) const TOO_SLOW: End = End::Close(Code::CLOSE_SLOW, "what it is sent is not read");
 
 #[cfg(test)]
 mod tests {
