@@ -78,11 +78,8 @@ impl Encoded {
     }
 
     fn encode(&mut self, clock: [u64; 5], characters: &[Character]) {
-        let mut writer = Writer {
-            buffer: &mut self.buffer,
-            at: 0,
-        };
-        writer.reserve(self.maps.len() + FIXED_PART_MAX);
+        make_room(&mut self.buffer, self.maps.len() + FIXED_PART_MAX);
+        let mut writer = Writer::at(&mut self.buffer, 0);
         for part in clock {
             writer.unsigned(part);
         }
@@ -92,13 +89,17 @@ impl Encoded {
         writer.raw(&NO_PLANNER_STATE);
         self.planner_end = writer.at;
         writer.unsigned(characters.len() as u64);
+        let mut at = writer.at;
         self.starts.clear();
         for character in characters {
-            self.starts.push(writer.at);
+            self.starts.push(at);
+            make_room(&mut self.buffer, at + bytes_max(character));
+            let mut writer = Writer::at(&mut self.buffer, at);
             writer.character(character);
+            at += writer.at;
         }
-        self.written = writer.at;
-        self.digest = xxh3_64(&self.buffer[..self.written]);
+        self.written = at;
+        self.digest = xxh3_64(&self.buffer[..at]);
     }
 }
 
@@ -107,31 +108,38 @@ const NUMBER_MAX: usize = 9;
 /// Bytes that a character takes at most without its lists: under 60 numbers.
 const FIXED_PART_MAX: usize = 60 * NUMBER_MAX;
 
-/// Bytes written one after the other into a buffer that is longer than needed: a write checks no capacity.
-// PERF: `sim/benches/tick.rs`, digest: 10,000 characters in about 2 ms; through bincode's derives it takes four times as long.
+/// Bytes that a character takes at most.
+fn bytes_max(character: &Character) -> usize {
+    let numbers = 2 * character.path_waypoints.len()
+        + character.navigation_retry_cooldown_ticks.len()
+        + behaviour_numbers(&character.behaviour);
+    FIXED_PART_MAX + character.name.len() + numbers * NUMBER_MAX
+}
+
+/// Makes the buffer longer than `end`, so that a number can be written with room to spare.
+fn make_room(buffer: &mut Vec<u8>, end: usize) {
+    if buffer.len() < end + NUMBER_MAX {
+        buffer.resize((end + NUMBER_MAX).next_power_of_two(), 0);
+    }
+}
+
+/// Bytes written one after the other into a slice that is longer than needed.
+// PERF: `benches/tick.rs`, digest: a slice of its own and numbers without branches; through bincode's derives it takes
+// three times as long.
 struct Writer<'b> {
-    buffer: &'b mut Vec<u8>,
+    bytes: &'b mut [u8],
     at: usize,
 }
 
-impl Writer<'_> {
-    /// Makes room for so many bytes more.
-    fn reserve(&mut self, bytes: usize) {
-        let end = self.at + bytes + NUMBER_MAX;
-        if self.buffer.len() < end {
-            self.buffer.resize(end.next_power_of_two(), 0);
+impl<'b> Writer<'b> {
+    fn at(buffer: &'b mut [u8], start: usize) -> Self {
+        Self {
+            bytes: &mut buffer[start..],
+            at: 0,
         }
     }
 
     fn character(&mut self, character: &Character) {
-        self.reserve(
-            FIXED_PART_MAX
-                + character.name.len()
-                + (2 * character.path_waypoints.len()
-                    + character.navigation_retry_cooldown_ticks.len()
-                    + behaviour_numbers(&character.behaviour))
-                    * NUMBER_MAX,
-        );
         self.id(character.id);
         self.byte(character.kind as u8);
         self.text(&character.name);
@@ -256,22 +264,20 @@ impl Writer<'_> {
     }
 
     /// A byte, or a mark and 2, 4 or 8 bytes, little endian.
+    #[inline]
     fn unsigned(&mut self, value: u64) {
-        let (mark, bytes) = match value {
-            0..=250 => return self.byte(value as u8),
-            251..=0xffff => (251, 2),
-            0x1_0000..=0xffff_ffff => (252, 4),
-            _ => (253, 8),
-        };
-        let place = &mut self.buffer[self.at..self.at + NUMBER_MAX];
+        let size = usize::from(value > 250) + usize::from(value > 0xffff) + usize::from(value > 0xffff_ffff);
+        let mark = if size == 0 { value as u8 } else { 250 + size as u8 };
+        let place = &mut self.bytes[self.at..self.at + NUMBER_MAX];
+        // All nine are written; what the number does not need is overwritten by what follows.
         place[0] = mark;
-        // All eight are written and the last ones overwritten by what follows: a fixed size is one instruction.
         place[1..].copy_from_slice(&value.to_le_bytes());
-        self.at += 1 + bytes;
+        self.at += (1 << size) + usize::from(size > 0);
     }
 
+    #[inline]
     fn byte(&mut self, value: u8) {
-        self.buffer[self.at] = value;
+        self.bytes[self.at] = value;
         self.at += 1;
     }
 
@@ -281,7 +287,7 @@ impl Writer<'_> {
     }
 
     fn raw(&mut self, bytes: &[u8]) {
-        self.buffer[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
     }
 }

@@ -21,7 +21,7 @@ struct Reservation {
     previous: u32,
 }
 
-/// A square of 2 m, by its indices.
+/// A square of 4 m, by its indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
     x: i32,
@@ -41,8 +41,9 @@ pub(crate) struct Neighbours {
 /// End of a list.
 const NOBODY: u32 = u32::MAX;
 
-/// A cell's side is 2^17 raws = 2 m: a usual step with both usual radii reaches over 1.4 m, so it touches 3 cells on average.
-const CELL_BITS: u32 = 17;
+/// A cell's side is 2^18 raws = 4 m: a usual step with both usual radii reaches over 1.4 m, so it touches 1.8 cells on
+/// average, and even a jam has under 40 people in one.
+const CELL_BITS: u32 = 18;
 
 /// From so many cells on, going through everybody is cheaper (somebody is huge or very fast).
 const CELLS_MAX: i64 = 64;

@@ -46,7 +46,11 @@ impl Space {
         if squared <= step * step {
             return delta;
         }
-        let length = squared.isqrt();
+        // Along an axis the length is known without a root, and the result is the same.
+        let length = match (delta.x, delta.z) {
+            (along, 0) | (0, along) => along.abs(),
+            _ => squared.isqrt(),
+        };
         Delta {
             x: delta.x * step / length,
             z: delta.z * step / length,
@@ -99,6 +103,7 @@ mod tests {
         check((-3, -4), 4, (-2, -3));
         check((0, 0), 1, (0, 0));
         check((1000, 1000), 1, (0, 0));
+        check((0, -1000), 7, (0, -7));
         let far = nav::WORLD_LIMIT.raw();
         check((far, 0), 65536, (65536, 0));
         let corner = Point::from_raw(-far, -far);
