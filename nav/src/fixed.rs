@@ -41,6 +41,7 @@ impl Fixed {
     pub const ONE: Self = Self(1 << FRACTION_BITS);
 
     /// The number with this raw value.
+    #[inline]
     pub const fn from_raw(raw: i32) -> Self {
         Self(raw)
     }
@@ -52,11 +53,13 @@ impl Fixed {
     }
 
     /// Raw value: the number × 65536.
+    #[inline]
     pub const fn raw(self) -> i32 {
         self.0
     }
 
     /// Raw value widened for products and sums.
+    #[inline]
     pub const fn wide(self) -> i64 {
         self.0 as i64
     }
@@ -230,11 +233,13 @@ pub struct Point {
 
 impl Point {
     /// The point with these coordinates.
+    #[inline]
     pub const fn new(x: Fixed, z: Fixed) -> Self {
         Self { x, z }
     }
 
     /// The point with these raw coordinates.
+    #[inline]
     pub const fn from_raw(x: i32, z: i32) -> Self {
         Self {
             x: Fixed::from_raw(x),
@@ -243,12 +248,14 @@ impl Point {
     }
 
     /// |x| and |z| ≤ [`WORLD_LIMIT`].
+    #[inline]
     pub const fn in_world(self) -> bool {
         self.x.0.unsigned_abs() <= WORLD_LIMIT.0 as u32 && self.z.0.unsigned_abs() <= WORLD_LIMIT.0 as u32
     }
 
     /// Squared distance in raw², 2⁻³² m²; both points within the world limit, or one of them in a grid's margin. (Between
     /// two cell centres it can take more than 63 bits.)
+    #[inline]
     pub const fn squared_distance(self, other: Self) -> i64 {
         let dx = self.x.wide() - other.x.wide();
         let dz = self.z.wide() - other.z.wide();

@@ -58,7 +58,7 @@ pub use range::{RADIUS_MAX, ROTATION_PER_TICK_MAX, RangeError, SPEED_PER_TICK_MA
 pub use retry::BLOCKED_REPLAN_TICKS;
 pub use rng::Pcg32;
 pub use ruleset::{compute_ruleset_hash, ruleset_hash};
-pub use snapshot::{AREAS_MAX, MAPS_MAX, MapState, OBSTACLES_MAX, Sections, SnapshotError};
+pub use snapshot::{AREAS_MAX, MAPS_MAX, MapState, OBSTACLES_MAX, Sections, SnapshotError, TICK_MAX};
 pub use spawn::{COLLISION_RADIUS, MOVEMENT_CONTACT_RADIUS, SPAWN_RINGS};
 pub use world::{CHARACTERS_MAX, Counters, Phase, RULESET, World, step};
 pub use yaw::PI;

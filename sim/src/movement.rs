@@ -56,7 +56,8 @@ impl World {
         character.blocked_by = blocked_by;
         if blocked_by.is_some() {
             character.animation = Animation::Stand;
-            character.movement_blocked_ticks += u32::from(!following);
+            let ticks = &mut character.movement_blocked_ticks;
+            *ticks = ticks.saturating_add(u32::from(!following));
             self.counters.rejected_steps += 1;
         } else {
             character.position = self.space.moved(character.position, step);

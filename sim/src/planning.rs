@@ -4,7 +4,7 @@
 //! circles between plans: `standing` says, per character, which circle it has, and [`World::sync_standing`] is called where
 //! one of the four things it follows from changes (active, `moved_last_tick`, position, radius).
 
-use nav::{Circle, Fixed, Goal, Point, Query};
+use nav::{Circle, Fixed, Goal, Point, Query, WORLD_LIMIT};
 
 use crate::character::{Character, CharacterId, Kind, OnArrived};
 use crate::event::Event;
@@ -99,6 +99,9 @@ impl World {
 
     /// Follows the planner's answer (spec 3.2, "After any plan").
     fn take_route(&mut self, index: usize, destination: Point, events: &mut Vec<Event>) {
+        for waypoint in &mut self.route.waypoints {
+            *waypoint = in_world(*waypoint);
+        }
         let character = &mut self.characters[index];
         let cut = character.path_waypoints.fill_cut(&self.route.waypoints);
         character.current_waypoint_index = 0;
@@ -181,6 +184,17 @@ impl World {
             planner.block(*circle);
         }
     }
+}
+
+/// A baked grid may have ground beyond the world limit, where nothing can be named; nobody walks there either, so that
+/// distances stay within their types.
+fn in_world(point: Point) -> Point {
+    if point.in_world() {
+        return point;
+    }
+    let limit = WORLD_LIMIT.raw();
+    let within = |coordinate: Fixed| coordinate.raw().clamp(-limit, limit);
+    Point::from_raw(within(point.x), within(point.z))
 }
 
 /// The circle by which a character is an obstacle to the plans of others (spec 3.3, "Planning").

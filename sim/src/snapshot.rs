@@ -25,6 +25,9 @@ pub const OBSTACLES_MAX: usize = 4_096;
 /// Maps of a location.
 pub const MAPS_MAX: usize = 64;
 
+/// Largest tick of a snapshot: what no run reaches, and from which no run overflows.
+pub const TICK_MAX: u64 = 1 << 62;
+
 /// Decoded size at most; lists grow as their elements arrive, so hostile bytes cost memory in proportion to their number.
 const DECODED_BYTES_MAX: usize = 1 << 30;
 
@@ -79,6 +82,9 @@ pub enum SnapshotError {
         /// Of the definition.
         expected: u16,
     },
+    /// A tick that no run reaches.
+    #[error("tick {0}, more than {TICK_MAX}")]
+    Tick(u64),
     /// Its maps are not those of the definition.
     #[error("its maps are not those of the definition")]
     Maps,
@@ -193,6 +199,9 @@ impl World {
                 found: clock.tick_rate,
                 expected,
             });
+        }
+        if clock.tick > TICK_MAX {
+            return Err(SnapshotError::Tick(clock.tick));
         }
         let maps: MapsState = decode(&mut rest)?;
         let planner: [u8; 2] = decode(&mut rest)?;

@@ -274,6 +274,7 @@ fn snapshots_of_no_world_are_refused() {
         "cursor",
     );
     check("increment", &|w| w.characters[3].rng.increment = 2, "increment");
+    check("end of time", &|w| w.tick = u64::MAX, "tick 18446744073709551615");
     check(
         "future",
         &|w| w.characters[3].progress.set_at = 51,

@@ -307,6 +307,36 @@ fn mutated(text: &[u8], changes: &[(prop::sample::Index, u8, u8)]) -> Vec<u8> {
     text
 }
 
+/// A baked grid whose ground goes on past the world limit: the way round leads there, nobody does.
+#[test]
+fn ground_beyond_the_world_limit_is_not_walked_on() {
+    let open = "1".repeat(40) + "\n";
+    let wall = "0".repeat(16) + &"1".repeat(24) + "\n";
+    let map = format!(
+        "cellSize 1\nminX 15990\nminZ 15990\ngridWidth 40\ngridDepth 9\n{}{wall}{}",
+        open.repeat(4),
+        open.repeat(4),
+    );
+    let location = r#"{"name": "edge", "maps": {"m": "m.txt"},
+        "npcs": [{"id": 1, "name": "N", "x": 15995, "z": 15991, "walkSpeed": 5}]}"#;
+    let definition = Definition::load(&Sources {
+        location_file: "edge.json",
+        location: location.as_bytes(),
+        tick_rate: None,
+        bots: None,
+        files: &[("m.txt".to_owned(), map.into_bytes())],
+    })
+    .expect("a good location");
+    let mut world = World::new(&definition);
+    let (character, x, z) = (CharacterId(1), Fixed::from_int(15_995), Fixed::from_int(15_997));
+    step(&mut world, &[Command::MoveTo { character, x, z }]);
+    assert!(!world.characters()[0].path_waypoints.is_empty());
+    for _ in 0..60 {
+        step(&mut world, &[]);
+        World::load(&definition, world.snapshot_bytes()).expect("its own snapshot");
+    }
+}
+
 #[test]
 fn worlds_go_to_other_threads() {
     fn sent<T: Send>(_: T) {}

@@ -15,7 +15,7 @@ use crate::world::World;
 const TICKS: u64 = 300;
 
 /// The hash of ruleset 1 on the grid.
-const GRID: u64 = 0x7d23_eb6e_fa4c_06ea;
+const GRID: u64 = 0x6795_c698_de8a_adc1;
 
 const LOCATION: &str = include_str!("location.json");
 const COMMANDS: &str = include_str!("commands.jsonl");
