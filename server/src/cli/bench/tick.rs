@@ -76,6 +76,8 @@ struct Report {
     microseconds_per_character: f64,
     /// Guard and motion alone, per character and tick.
     movement_microseconds_per_character: f64,
+    /// The same at the median tick, which other programs on the machine disturb less.
+    movement_p50_microseconds_per_character: f64,
     phases: Vec<PhaseTime>,
     plans_per_tick: f64,
     expanded_per_plan: f64,
@@ -99,6 +101,11 @@ const PHASES: [(Phase, &str); 6] = [
     (Phase::Behaviours, "behaviours"),
     (Phase::Digest, "snapshot and digest"),
 ];
+
+/// Guard and motion in [`PHASES`].
+const MOVEMENT: usize = 2;
+
+const _: () = assert!(matches!(PHASES[MOVEMENT].0, Phase::Movement));
 
 /// Measures and prints.
 ///
@@ -247,6 +254,8 @@ fn measure(name: &str, grid: &Grid, definition: &Definition, arguments: &TickArg
     // One minute is far over any tick; three digits are enough for a percentile.
     let mut times =
         Histogram::<u64>::new_with_bounds(1, 60_000_000, 3).expect("constant bounds that are allowed");
+    let mut movement_nanoseconds =
+        Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3).expect("constant bounds that are allowed");
     let mut total = Duration::ZERO;
     let (mut plans, mut expanded, mut rejected, mut waiting) = (0u64, 0u64, 0u64, 0u64);
     let mut progress = output::progress(arguments.ticks, "ticks");
@@ -272,6 +281,8 @@ fn measure(name: &str, grid: &Grid, definition: &Definition, arguments: &TickArg
         for (sum, spent) in phases.iter_mut().zip(spent) {
             *sum += spent;
         }
+        let nanoseconds = u64::try_from(spent[MOVEMENT].as_nanos()).unwrap_or(u64::MAX);
+        movement_nanoseconds.saturating_record(nanoseconds.max(1));
         let counters = world.counters();
         plans += u64::from(counters.plans);
         expanded += counters.expanded;
@@ -287,7 +298,6 @@ fn measure(name: &str, grid: &Grid, definition: &Definition, arguments: &TickArg
         phase,
         microseconds: microseconds(duration),
     });
-    let movement = PHASES.iter().position(|(phase, _)| *phase == Phase::Movement);
     Report {
         map: name.to_owned(),
         copies: arguments.copies,
@@ -299,8 +309,10 @@ fn measure(name: &str, grid: &Grid, definition: &Definition, arguments: &TickArg
         p99_microseconds: times.value_at_quantile(0.99),
         max_microseconds: times.max(),
         microseconds_per_character: microseconds(total) / people,
-        movement_microseconds_per_character: movement
-            .map_or(0.0, |index| microseconds(phases[index]) / people),
+        movement_microseconds_per_character: microseconds(phases[MOVEMENT]) / people,
+        movement_p50_microseconds_per_character: movement_nanoseconds.value_at_quantile(0.5) as f64
+            / 1e3
+            / people,
         phases: phase_times.collect(),
         plans_per_tick: per_tick(plans),
         expanded_per_plan: expanded as f64 / plans.max(1) as f64,
@@ -337,6 +349,10 @@ fn print(output: &mut Output, report: &Report) -> anyhow::Result<()> {
     row(
         "guard and motion, µs per character",
         format!("{:.3}", report.movement_microseconds_per_character),
+    );
+    row(
+        "  at the median tick",
+        format!("{:.3}", report.movement_p50_microseconds_per_character),
     );
     row("plans", format!("{:.2}", report.plans_per_tick));
     row("expanded per plan", format!("{:.1}", report.expanded_per_plan));
