@@ -44,29 +44,38 @@ const PASSES: usize = 9;
 /// What the original system quotes for so many obstacle-aware queries on an 80 × 80 grid, milliseconds.
 const ORIGINAL: [(usize, f64); 2] = [(100, 15.0), (1000, 176.0)];
 
-/// The reference maps with their obstacles, connected queries and mixed queries.
-const REFERENCE: [(&str, &[u8], &[u8], &[u8], &[u8]); 3] = [
-    (
-        "random20",
-        include_bytes!("../../../../tests/bench80/random20.txt"),
-        include_bytes!("../../../../tests/bench80/random20.obstacles.json"),
-        include_bytes!("../../../../tests/bench80/random20.conn.jsonl"),
-        include_bytes!("../../../../tests/bench80/random20.mixed.jsonl"),
-    ),
-    (
-        "rooms",
-        include_bytes!("../../../../tests/bench80/rooms.txt"),
-        include_bytes!("../../../../tests/bench80/rooms.obstacles.json"),
-        include_bytes!("../../../../tests/bench80/rooms.conn.jsonl"),
-        include_bytes!("../../../../tests/bench80/rooms.mixed.jsonl"),
-    ),
-    (
-        "open",
-        include_bytes!("../../../../tests/bench80/open.txt"),
-        include_bytes!("../../../../tests/bench80/open.obstacles.json"),
-        include_bytes!("../../../../tests/bench80/open.conn.jsonl"),
-        include_bytes!("../../../../tests/bench80/open.mixed.jsonl"),
-    ),
+/// A reference map: its baked grid, who stands on it, queries whose ends are connected, and queries of which about a
+/// quarter end nowhere or under somebody.
+struct Reference {
+    map: &'static str,
+    grid: &'static [u8],
+    obstacles: &'static [u8],
+    connected: &'static [u8],
+    mixed: &'static [u8],
+}
+
+const REFERENCE: [Reference; 3] = [
+    Reference {
+        map: "random20",
+        grid: include_bytes!("../../../../tests/bench80/random20.txt"),
+        obstacles: include_bytes!("../../../../tests/bench80/random20.obstacles.json"),
+        connected: include_bytes!("../../../../tests/bench80/random20.conn.jsonl"),
+        mixed: include_bytes!("../../../../tests/bench80/random20.mixed.jsonl"),
+    },
+    Reference {
+        map: "rooms",
+        grid: include_bytes!("../../../../tests/bench80/rooms.txt"),
+        obstacles: include_bytes!("../../../../tests/bench80/rooms.obstacles.json"),
+        connected: include_bytes!("../../../../tests/bench80/rooms.conn.jsonl"),
+        mixed: include_bytes!("../../../../tests/bench80/rooms.mixed.jsonl"),
+    },
+    Reference {
+        map: "open",
+        grid: include_bytes!("../../../../tests/bench80/open.txt"),
+        obstacles: include_bytes!("../../../../tests/bench80/open.obstacles.json"),
+        connected: include_bytes!("../../../../tests/bench80/open.conn.jsonl"),
+        mixed: include_bytes!("../../../../tests/bench80/open.mixed.jsonl"),
+    },
 ];
 
 /// One map with one set of queries.
@@ -196,7 +205,14 @@ fn measure(workload: &mut Workload, size: usize, is_reference: bool) -> Row {
 
 fn reference() -> anyhow::Result<Vec<Workload>> {
     let mut workloads = Vec::new();
-    for (map, grid, obstacles, connected, mixed) in REFERENCE {
+    for Reference {
+        map,
+        grid,
+        obstacles,
+        connected,
+        mixed,
+    } in REFERENCE
+    {
         let obstacles = question::parse_obstacles(map, obstacles)?;
         for (kind, lines) in [("connected", connected), ("mixed", mixed)] {
             let mut questions = Vec::new();
