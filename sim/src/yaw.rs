@@ -100,6 +100,7 @@ fn scaled(along: i64, across: i64) -> (i64, i64) {
 mod tests {
     use super::*;
 
+    #[allow(clippy::float_arithmetic)] // angles are written down as people know them
     fn check(x: i64, z: i64, expected: f64) {
         let yaw = yaw_of(Delta { x, z }).expect("a direction");
         let raw = (expected * 65536.0).round() as i32;
