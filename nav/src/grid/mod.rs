@@ -207,9 +207,12 @@ impl Grid {
         self.shared.components.count()
     }
 
-    /// The component of a cell of this grid, numbered from 0 by smallest cell index; `None` for a blocked cell.
+    /// The component of a cell, numbered from 0 by smallest cell index; `None` if it is not walkable.
     pub fn component_of(&self, cell: Cell) -> Option<u32> {
-        self.shared.components.label(self.index_of(cell))
+        let inside = cell.x < self.width() && cell.z < self.depth();
+        inside
+            .then(|| self.shared.components.label(self.index_of(cell)))
+            .flatten()
     }
 
     /// Line of sight between two cells over walkable ground (spec 2.5, rule 2); the first cell itself is not looked at.

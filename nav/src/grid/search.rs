@@ -23,6 +23,13 @@ pub struct GridSearch {
     chain: Vec<Cell>,
 }
 
+/// What a query wants of its way beside the target.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    expanded_max: Option<u32>,
+    want_cells: bool,
+}
+
 /// How a target is reached.
 enum Way {
     /// In a straight line; no chain was searched.
@@ -90,6 +97,26 @@ impl GridSearch {
         self.find(from, to, also, Goal::Nearest)
     }
 
+    /// The chain of cells between two cells, into `cells`, and its cost; `None` if one of them is not free or they cannot
+    /// reach each other. Circles that stand are in the way.
+    pub fn find_chain(&mut self, from: Cell, to: Cell, cells: &mut Vec<(u32, u32)>) -> Option<u32> {
+        cells.clear();
+        let is_free = |cell: Cell| self.grid.is_walkable(cell) && self.overlay.rows().get(cell.z, cell.x);
+        let same_component = self.grid.component_of(from) == self.grid.component_of(to);
+        if !(is_free(from) && is_free(to) && same_component) {
+            return None;
+        }
+        let demand = Demand {
+            expanded_max: None,
+            want_cells: true,
+        };
+        self.way(from, to, demand, false).ok()?;
+        let end = self.grid.index_of(to);
+        self.fill_chain(end);
+        cells.extend(self.chain.iter().map(|cell| (cell.x, cell.z)));
+        Some(self.search.cost(end))
+    }
+
     fn find(&mut self, from: Point, to: Point, also: &[Circle], goal: Goal) -> Route {
         let mut route = Route::default();
         let query = Query {
@@ -131,9 +158,13 @@ impl GridSearch {
             return;
         };
         let requested = self.grid.nearest_cell(query.to);
+        let demand = Demand {
+            expanded_max: query.expanded_max,
+            want_cells: query.want_cells,
+        };
         let found = match query.goal {
-            Goal::Exact => self.way_to_exact(start, requested, query),
-            Goal::Nearest => self.way_to_nearest(start, requested, query, &mut route.search_ran_out),
+            Goal::Exact => self.way_to_exact(start, requested, demand),
+            Goal::Nearest => self.way_to_nearest(start, requested, demand, &mut route.search_ran_out),
         };
         let Some((target, way)) = found else {
             return;
@@ -166,12 +197,12 @@ impl GridSearch {
         }
     }
 
-    fn way_to_exact(&mut self, start: Cell, requested: Cell, query: &Query<'_>) -> Option<(Cell, Way)> {
+    fn way_to_exact(&mut self, start: Cell, requested: Cell, demand: Demand) -> Option<(Cell, Way)> {
         let target = snap::snap_end(&self.grid, self.overlay.rows(), requested)?;
         if self.grid.component_of(target) != self.grid.component_of(start) {
             return None;
         }
-        let way = self.way(start, target, query, false).ok()?;
+        let way = self.way(start, target, demand, false).ok()?;
         Some((target, way))
     }
 
@@ -181,7 +212,7 @@ impl GridSearch {
         &mut self,
         start: Cell,
         requested: Cell,
-        query: &Query<'_>,
+        demand: Demand,
         search_ran_out: &mut bool,
     ) -> Option<(Cell, Way)> {
         let component = self.grid.component_of(start);
@@ -194,7 +225,7 @@ impl GridSearch {
             if target == start && *search_ran_out {
                 return None;
             }
-            let way = self.way(start, target, query, *search_ran_out);
+            let way = self.way(start, target, demand, *search_ran_out);
             let rows = self.overlay.rows();
             target = match way {
                 Ok(way) => return Some((target, way)),
@@ -211,9 +242,9 @@ impl GridSearch {
     ///
     /// PERF: search and flood take turns, so that neither a far target costs a flood of the map nor a cut-off one a search
     /// of it; `peers * unreachable`.
-    fn way(&mut self, start: Cell, target: Cell, query: &Query<'_>, mut flooded: bool) -> Result<Way, Side> {
+    fn way(&mut self, start: Cell, target: Cell, demand: Demand, mut flooded: bool) -> Result<Way, Side> {
         let rows = self.overlay.rows();
-        if !query.want_cells && first_blocker(rows, start, target).is_none() {
+        if !demand.want_cells && first_blocker(rows, start, target).is_none() {
             return Ok(Way::Sight);
         }
         if flooded {
@@ -231,7 +262,7 @@ impl GridSearch {
         };
         let (start_node, goal_node) = (self.grid.index_of(start), self.grid.index_of(target));
         self.search
-            .begin(&space, start_node, START, goal_node, query.expanded_max);
+            .begin(&space, start_node, START, goal_node, demand.expanded_max);
         let mut grant = EXPANDED_FIRST;
         loop {
             let progress = self.search.advance(&space, grant);

@@ -1,0 +1,234 @@
+//! Ours beside the `pathfinding` crate's A* on the same graph, measured in turns: `cargo bench -p nav --bench peers`.
+//!
+//! Prints `peers MAP MEASURE ours_us peer_us ratio` (ratio = ours / peer), microseconds per query, medians of the rounds.
+//! The peer's time is always that of the connected queries on the bare map. Ours: `search` the same, cells and cost
+//! produced; `smooth` a whole query past 32 standing circles, waypoints, cells and cost; `stamp` the same where each query
+//! brings the 32 circles itself; `unreachable` as `stamp`, for the ends that cannot be reached.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use nav::{Cell, Circle, Fixed, Goal, Grid, GridParameters, GridSearch, Point, Query, Route};
+use pathfinding::prelude::astar;
+use serde_json::Value;
+
+const MAPS: [&str; 3] = ["random20", "rooms", "open"];
+const ROUNDS: usize = 9;
+/// Ours is so much faster that one pass over the queries would be too short to time.
+const PASSES: usize = 3;
+
+fn main() {
+    for map in MAPS {
+        measure(map);
+    }
+}
+
+fn measure(map: &str) {
+    let grid = read_grid(&read(&format!("{map}.txt")));
+    let circles = read_circles(&read(&format!("{map}.obstacles.json")));
+    let connected = read_queries(&read(&format!("{map}.conn.jsonl")));
+    let mixed = read_queries(&read(&format!("{map}.mixed.jsonl")));
+    let peer = Peer::new(&grid);
+
+    let mut bare = GridSearch::new(grid.clone());
+    let mut crowded = GridSearch::new(grid.clone());
+    for circle in &circles {
+        crowded.block(*circle);
+    }
+    let mut route = Route::default();
+    let unreachable: Vec<(Point, Point)> = mixed
+        .into_iter()
+        .filter(|(from, to)| {
+            crowded.plan(&query(*from, *to, &[]), &mut route);
+            !route.complete
+        })
+        .collect();
+    let cells: Vec<(Cell, Cell)> = connected
+        .iter()
+        .map(|(from, to)| (grid.nearest_cell(*from), grid.nearest_cell(*to)))
+        .collect();
+    let mut chain = Vec::new();
+    for (from, to) in &cells {
+        let ours = bare.find_chain(*from, *to, &mut chain);
+        assert_eq!(ours, peer.cost(*from, *to), "{map}: {from:?} to {to:?}");
+    }
+
+    let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        let mut time = |measure, queries: usize, passes: usize, run: &mut dyn FnMut()| {
+            let begin = Instant::now();
+            for _ in 0..passes {
+                run();
+            }
+            let each = begin.elapsed().as_secs_f64() * 1e6 / (queries * passes) as f64;
+            times.entry(measure).or_default().push(each);
+        };
+        time("peer", cells.len(), 1, &mut || {
+            for (from, to) in &cells {
+                black_box(peer.cost(*from, *to));
+            }
+        });
+        time("search", cells.len(), PASSES, &mut || {
+            for (from, to) in &cells {
+                black_box(bare.find_chain(*from, *to, &mut chain));
+            }
+        });
+        time("smooth", connected.len(), PASSES, &mut || {
+            for (from, to) in &connected {
+                crowded.plan(&query(*from, *to, &[]), &mut route);
+                black_box(&route);
+            }
+        });
+        time("stamp", connected.len(), PASSES, &mut || {
+            for (from, to) in &connected {
+                bare.plan(&query(*from, *to, &circles), &mut route);
+                black_box(&route);
+            }
+        });
+        time("unreachable", unreachable.len(), PASSES, &mut || {
+            for (from, to) in &unreachable {
+                bare.plan(&query(*from, *to, &circles), &mut route);
+                black_box(&route);
+            }
+        });
+    }
+    let peer_time = median(&times["peer"]);
+    for measure in ["search", "smooth", "stamp", "unreachable"] {
+        let ours = median(&times[measure]);
+        println!(
+            "peers {map} {measure} {ours:.2} {peer_time:.2} {:.4}",
+            ours / peer_time
+        );
+    }
+}
+
+fn query<'a>(from: Point, to: Point, also: &'a [Circle]) -> Query<'a> {
+    Query {
+        from,
+        to,
+        goal: Goal::Nearest,
+        agent_radius: Fixed::ZERO,
+        also,
+        except: &[],
+        expanded_max: None,
+        want_cells: true,
+    }
+}
+
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// The peer's side: a walkable flag per cell with a frame of blocked ones, so that a look-up needs no comparison with the
+/// sides; nodes are indices into it, successors come from an array on the stack.
+struct Peer {
+    stride: u32,
+    walkable: Vec<bool>,
+}
+
+impl Peer {
+    fn new(grid: &Grid) -> Self {
+        let stride = grid.width() + 2;
+        let mut walkable = vec![false; (stride * (grid.depth() + 2)) as usize];
+        for z in 0..grid.depth() {
+            for x in 0..grid.width() {
+                walkable[((z + 1) * stride + x + 1) as usize] = grid.is_walkable(Cell { x, z });
+            }
+        }
+        Self { stride, walkable }
+    }
+
+    fn node(&self, cell: Cell) -> u32 {
+        (cell.z + 1) * self.stride + cell.x + 1
+    }
+
+    fn cost(&self, from: Cell, to: Cell) -> Option<u32> {
+        let goal = self.node(to);
+        let (goal_x, goal_z) = (goal % self.stride, goal / self.stride);
+        let free = |node: u32| self.walkable[node as usize];
+        let successors = |node: &u32| {
+            let (north, south) = (node + self.stride, node - self.stride);
+            let (east, west) = (node + 1, node - 1);
+            let (to_north, to_south, to_east, to_west) = (free(north), free(south), free(east), free(west));
+            [
+                (to_north, north, 10),
+                (to_south, south, 10),
+                (to_east, east, 10),
+                (to_west, west, 10),
+                (to_north && to_east && free(north + 1), north + 1, 14),
+                (to_north && to_west && free(north - 1), north - 1, 14),
+                (to_south && to_east && free(south + 1), south + 1, 14),
+                (to_south && to_west && free(south - 1), south - 1, 14),
+            ]
+            .into_iter()
+            .filter_map(|(legal, next, cost)| legal.then_some((next, cost)))
+        };
+        let heuristic = |node: &u32| {
+            let (dx, dz) = (
+                (node % self.stride).abs_diff(goal_x),
+                (node / self.stride).abs_diff(goal_z),
+            );
+            10 * dx.max(dz) + 4 * dx.min(dz)
+        };
+        let (path, cost) = astar(&self.node(from), successors, heuristic, |node| *node == goal)?;
+        black_box(path);
+        Some(cost)
+    }
+}
+
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/bench80")
+        .join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn fixed(value: &Value) -> Fixed {
+    Fixed::from_f64(value.as_f64().expect("a number")).expect("within the world")
+}
+
+fn read_queries(text: &str) -> Vec<(Point, Point)> {
+    let read = |line: &str| {
+        let value: Value = serde_json::from_str(line).expect("JSON");
+        let point = |key: &str| Point::new(fixed(&value[key][0]), fixed(&value[key][1]));
+        (point("from"), point("to"))
+    };
+    text.lines().map(read).collect()
+}
+
+fn read_circles(text: &str) -> Vec<Circle> {
+    let value: Value = serde_json::from_str(text).expect("JSON");
+    let read = |circle: &Value| Circle {
+        centre: Point::new(fixed(&circle["x"]), fixed(&circle["z"])),
+        radius: fixed(&circle["radius"]),
+    };
+    value.as_array().expect("an array").iter().map(read).collect()
+}
+
+fn read_grid(text: &str) -> Grid {
+    let mut value = BTreeMap::new();
+    let mut walkable = Vec::new();
+    for line in text.lines() {
+        if let Some((key, text)) = line.split_once(' ') {
+            value.insert(key, text);
+        } else {
+            walkable.extend(line.bytes().map(|byte| byte == b'1'));
+        }
+    }
+    let fixed = |key: &str| -> Fixed { value[key].parse().expect("a number") };
+    let parameters = GridParameters {
+        cell_size: fixed("cellSize"),
+        agent_radius: fixed("agentRadius"),
+        object_padding: fixed("objectPadding"),
+        boundary_padding: fixed("boundaryPadding"),
+        floor_y: fixed("floorY"),
+    };
+    let count = |key: &str| -> u32 { value[key].parse().expect("a count") };
+    let min = Point::new(fixed("minX"), fixed("minZ"));
+    Grid::from_cells(parameters, min, count("gridWidth"), count("gridDepth"), &walkable)
+}
