@@ -1,55 +1,65 @@
 //! Standing circles over a grid (spec 2.6): the free cells, kept up to date circle by circle.
 //!
 //! Each cell counts the circles that lie on it, so that equal ones add up and any one can go again; free cells are kept as
-//! bits, by row and by column, ready to be searched. The circles of one query only clear bits and write down what was
-//! there, so that a query neither copies nor changes the static grid and leaves nothing behind.
+//! bits, by row and by column, ready to be searched. The circles of one query only clear bits, which are then put back
+//! within the circles' bounds: a query neither copies nor changes the static grid and leaves nothing behind.
 
 use crate::Circle;
-use crate::grid::{Cell, Grid, Lines, WORD};
+use crate::grid::{Bounds, Cell, Grid, JumpPoints, Lines, Stamp, Stops, WORD};
 
-/// Free cells of a grid under its standing circles.
+/// Free cells of a grid under its standing circles and those of the query in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Overlay {
-    rows: Lines,
-    columns: Lines,
-    /// Circles on each cell, by index.
+    rows: Layer,
+    columns: Layer,
+    /// Standing circles on each cell, by index.
     counts: Vec<u16>,
-    /// Words that the circles of the query in progress have changed, with what they were.
-    undo: Vec<Undo>,
+    /// Where the circles of the query in progress lie.
+    laid: Vec<Bounds>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Undo {
-    in_columns: bool,
-    word: u32,
-    bits: u64,
+/// The free cells along one axis.
+#[derive(Clone, Debug)]
+struct Layer {
+    /// Walkable and nobody stands there.
+    standing: Lines,
+    /// And no circle of the query in progress either.
+    free: Lines,
+    stops: Stops,
 }
 
 impl Overlay {
     /// Nobody stands on `grid`.
     pub(crate) fn new(grid: &Grid) -> Self {
         Self {
-            rows: grid.rows().clone(),
-            columns: grid.columns().clone(),
+            rows: Layer::new(grid.rows()),
+            columns: Layer::new(grid.columns()),
             counts: vec![0; grid.width() as usize * grid.depth() as usize],
-            undo: Vec::new(),
+            laid: Vec::new(),
         }
     }
 
     /// Free cells by row.
     pub(crate) fn rows(&self) -> &Lines {
-        &self.rows
+        &self.rows.free
     }
 
-    /// Free cells by column.
-    pub(crate) fn columns(&self) -> &Lines {
-        &self.columns
+    /// The free cells as they are now, as the space of a search for `goal`.
+    pub(crate) fn jump_points(&mut self, width: u32, goal: Cell) -> JumpPoints<'_> {
+        JumpPoints {
+            rows: &self.rows.free,
+            columns: &self.columns.free,
+            row_stops: &mut self.rows.stops,
+            column_stops: &mut self.columns.stops,
+            width,
+            goal,
+        }
     }
 
-    /// The circle stands from now on; at most 65,535 over one cell.
+    /// The circle stands from now on; at most 65,535 over one cell, and no circle is laid.
     pub(crate) fn block(&mut self, grid: &Grid, circle: Circle) {
         let width = grid.width();
-        Stamp::new(grid, circle).for_each_row(|z, from, to| {
+        let bounds = Stamp::new(grid, circle).for_each_row(|z, from, to| {
             for x in from..to {
                 let count = &mut self.counts[(z * width + x) as usize];
                 *count += 1;
@@ -59,12 +69,13 @@ impl Overlay {
                 }
             }
         });
+        self.touch(bounds);
     }
 
-    /// One such circle does not stand any more.
+    /// One such circle does not stand any more; no circle is laid.
     pub(crate) fn unblock(&mut self, grid: &Grid, circle: Circle) {
         let width = grid.width();
-        Stamp::new(grid, circle).for_each_row(|z, from, to| {
+        let bounds = Stamp::new(grid, circle).for_each_row(|z, from, to| {
             for x in from..to {
                 let count = &mut self.counts[(z * width + x) as usize];
                 *count -= 1;
@@ -74,24 +85,23 @@ impl Overlay {
                 }
             }
         });
+        self.touch(bounds);
     }
 
     /// Nobody stands.
     pub(crate) fn unblock_all(&mut self, grid: &Grid) {
         self.counts.fill(0);
-        self.rows.clone_from(grid.rows());
-        self.columns.clone_from(grid.columns());
+        self.rebuild(grid);
     }
 
     /// The walkable cells have changed; who stands stays. `grid` has the size and place of the one before.
     pub(crate) fn rebuild(&mut self, grid: &Grid) {
-        self.rows.clone_from(grid.rows());
-        self.columns.clone_from(grid.columns());
-        let width = grid.width();
+        self.rows.reset(grid.rows());
+        self.columns.reset(grid.columns());
         for (index, _) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let (x, z) = (index as u32 % width, index as u32 / width);
-            self.rows.clear(z, x);
-            self.columns.clear(x, z);
+            let cell = grid.cell_at(index as u32);
+            self.rows.clear(cell.z, cell.x);
+            self.columns.clear(cell.x, cell.z);
         }
     }
 
@@ -99,151 +109,79 @@ impl Overlay {
     ///
     /// PERF: whole spans of words, no counting; `peers * stamp`.
     pub(crate) fn lay(&mut self, grid: &Grid, circle: Circle) {
-        let stamp = Stamp::new(grid, circle);
-        stamp.for_each_row(|z, from, to| clear_span(&mut self.rows, z, from, to, false, &mut self.undo));
-        stamp.for_each_column(|x, from, to| {
-            clear_span(&mut self.columns, x, from, to, true, &mut self.undo);
-        });
+        let (rows, columns) = (&mut self.rows.free, &mut self.columns.free);
+        let bounds = Stamp::new(grid, circle).for_each_line(
+            |z, from, to| clear_span(rows, z, from, to),
+            |x, from, to| clear_span(columns, x, from, to),
+        );
+        self.touch(bounds);
+        self.laid.extend(bounds);
     }
 
-    /// Takes up every circle that was laid; nothing was blocked or unblocked since the first of them.
+    /// Takes up every circle that was laid.
     pub(crate) fn lift(&mut self) {
-        // Backwards: a word may be there several times, and the oldest entry is the true one.
-        while let Some(Undo {
-            in_columns,
-            word,
-            bits,
-        }) = self.undo.pop()
-        {
-            let lines = if in_columns {
-                &mut self.columns
-            } else {
-                &mut self.rows
-            };
-            lines.words_mut()[word as usize] = bits;
+        while let Some(bounds) = self.laid.pop() {
+            self.rows.restore(bounds.rows, bounds.columns);
+            self.columns.restore(bounds.columns, bounds.rows);
+            self.touch(Some(bounds));
+        }
+    }
+
+    fn touch(&mut self, bounds: Option<Bounds>) {
+        if let Some(Bounds { rows, columns }) = bounds {
+            self.rows.stops.touch(&self.rows.free, rows, columns);
+            self.columns.stops.touch(&self.columns.free, columns, rows);
         }
     }
 }
 
-fn clear_span(lines: &mut Lines, line: u32, from: u32, to: u32, in_columns: bool, undo: &mut Vec<Undo>) {
-    let first = lines.first_word(line);
-    let (from_word, last_word) = (from / WORD, (to - 1) / WORD);
-    for index in from_word..=last_word {
-        let mut mask = !0;
-        if index == from_word {
-            mask &= !0 << (from % WORD);
-        }
-        if index == last_word {
-            mask &= !0 >> (WORD - 1 - (to - 1) % WORD);
-        }
-        let word = first + index as usize;
-        let bits = &mut lines.words_mut()[word];
-        if *bits & mask != 0 {
-            undo.push(Undo {
-                in_columns,
-                word: word as u32,
-                bits: *bits,
-            });
-            *bits &= !mask;
-        }
-    }
-}
-
-/// The cells under a circle: those whose centre is within its radius + agentRadius + half a cell's diagonal of its centre.
-#[derive(Clone, Copy, Debug)]
-struct Stamp {
-    x: Axis,
-    z: Axis,
-    /// Raw.
-    reach: i64,
-}
-
-/// One coordinate of the cell centres and of the circle's, raw.
-#[derive(Clone, Copy, Debug)]
-struct Axis {
-    min: i64,
-    cell_size: i64,
-    cells: i64,
-    centre: i64,
-    /// The first cell whose centre is not below the circle's, 0 to `cells`.
-    middle: i64,
-}
-
-impl Stamp {
-    fn new(grid: &Grid, circle: Circle) -> Self {
-        let parameters = grid.parameters();
-        let axis = |min: i64, cells: u32, centre: i64| {
-            let cell_size = parameters.cell_size.wide();
-            // ((2i + 1) × cs) >> 1 ≥ d is (2i + 1) × cs ≥ 2d, since d is whole.
-            let over = 2 * (centre - min) - cell_size;
-            let middle = (over + 2 * cell_size - 1).div_euclid(2 * cell_size);
-            Axis {
-                min,
-                cell_size,
-                cells: i64::from(cells),
-                centre,
-                middle: middle.clamp(0, i64::from(cells)),
-            }
-        };
+impl Layer {
+    fn new(walkable: &Lines) -> Self {
         Self {
-            x: axis(grid.min().x.wide(), grid.width(), circle.centre.x.wide()),
-            z: axis(grid.min().z.wide(), grid.depth(), circle.centre.z.wide()),
-            reach: circle.radius.wide() + parameters.agent_radius.wide() + grid.half_diagonal(),
+            standing: walkable.clone(),
+            free: walkable.clone(),
+            stops: Stops::new(walkable),
         }
     }
 
-    /// Calls `visit(z, first x, x after the last)` for every row with a cell under the circle.
-    fn for_each_row(&self, visit: impl FnMut(u32, u32, u32)) {
-        spans(self.z, self.x, self.reach, visit);
+    fn reset(&mut self, walkable: &Lines) {
+        self.standing.clone_from(walkable);
+        self.free.clone_from(walkable);
+        self.stops.touch_all();
     }
 
-    /// Calls `visit(x, first z, z after the last)` for every column with a cell under the circle.
-    fn for_each_column(&self, visit: impl FnMut(u32, u32, u32)) {
-        spans(self.x, self.z, self.reach, visit);
+    fn set(&mut self, line: u32, position: u32) {
+        self.standing.set(line, position);
+        self.free.set(line, position);
+    }
+
+    fn clear(&mut self, line: u32, position: u32) {
+        self.standing.clear(line, position);
+        self.free.clear(line, position);
+    }
+
+    /// Puts the words of a range of lines back that hold a range of positions; last ones included.
+    fn restore(&mut self, lines: (u32, u32), positions: (u32, u32)) {
+        for line in lines.0..=lines.1 {
+            let first = self.free.first_word(line);
+            let words = first + (positions.0 / WORD) as usize..=first + (positions.1 / WORD) as usize;
+            self.free.words_mut()[words.clone()].copy_from_slice(&self.standing.words()[words]);
+        }
     }
 }
 
-/// Walks the circle's outline instead of taking a root per line: from one line to the next a span's ends move little.
-fn spans(lines: Axis, positions: Axis, reach: i64, mut visit: impl FnMut(u32, u32, u32)) {
-    // The largest radius and padding together stay below 2^31.5 raw, so that the squares fit.
-    let reach_squared = reach * reach;
-    let distance =
-        |axis: Axis, index: i64| (axis.min + (((2 * index + 1) * axis.cell_size) >> 1) - axis.centre).abs();
-    let (mut from, mut to) = (positions.middle, positions.middle);
-    // True if the line is within reach at all; no farther one on that side is, otherwise.
-    let mut look = |line: i64| {
-        let across = distance(lines, line);
-        if across > reach {
-            return false;
-        }
-        let room = reach_squared - across * across;
-        let is_under = |index: i64| {
-            let along = distance(positions, index);
-            along <= reach && along * along <= room
-        };
-        while from > 0 && is_under(from - 1) {
-            from -= 1;
-        }
-        while from < positions.middle && !is_under(from) {
-            from += 1;
-        }
-        while to < positions.cells && is_under(to) {
-            to += 1;
-        }
-        while to > positions.middle && !is_under(to - 1) {
-            to -= 1;
-        }
-        if from < to {
-            visit(line as u32, from as u32, to as u32);
-        }
-        true
-    };
-    let mut line = lines.middle;
-    while line < lines.cells && look(line) {
-        line += 1;
-    }
-    line = lines.middle - 1;
-    while line >= 0 && look(line) {
-        line -= 1;
+/// Clears the positions `from` to `to` − 1.
+fn clear_span(lines: &mut Lines, line: u32, from: u32, to: u32) {
+    let first = lines.first_word(line) + (from / WORD) as usize;
+    let last = lines.first_word(line) + ((to - 1) / WORD) as usize;
+    let from_bit = !0 << (from % WORD);
+    let to_bit = !0 >> (WORD - 1 - (to - 1) % WORD);
+    let words = lines.words_mut();
+    if first == last {
+        words[first] &= !(from_bit & to_bit);
+    } else {
+        words[first] &= !from_bit;
+        words[first + 1..last].fill(0);
+        words[last] &= !to_bit;
     }
 }

@@ -13,8 +13,21 @@ pub(crate) trait Space {
     /// Lower bound of the cost from `node` to the goal; consistent.
     fn heuristic(&self, node: u32) -> u32;
 
-    /// Calls `visit(next, cost, arrival)` for every way on from `node`, which was reached by `arrival`.
-    fn expand(&self, node: u32, arrival: u8, visit: &mut impl FnMut(u32, u32, u8));
+    /// Calls `visit` for every way on from `node`, which was reached by `arrival`.
+    fn expand(&mut self, node: u32, arrival: u8, visit: &mut impl FnMut(Step));
+}
+
+/// A way on from a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Where to.
+    pub(crate) next: u32,
+    /// What it costs.
+    pub(crate) cost: u32,
+    /// How `next` is reached by it; handed to its own `expand`.
+    pub(crate) arrival: u8,
+    /// Of `next`.
+    pub(crate) heuristic: u32,
 }
 
 /// Where a search stands.
@@ -43,7 +56,7 @@ struct Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     nodes: Vec<Node>,
-    queue: BinaryHeap<Entry>,
+    queue: Queue,
     generation: u32,
     goal: u32,
     expanded_max: u32,
@@ -91,7 +104,7 @@ impl Search {
     }
 
     /// Goes on for at most `grant` expanded nodes.
-    pub(crate) fn advance(&mut self, space: &impl Space, grant: u32) -> Progress {
+    pub(crate) fn advance(&mut self, space: &mut impl Space, grant: u32) -> Progress {
         let pause_at = self.stats.expanded.saturating_add(grant);
         let Self {
             nodes,
@@ -101,14 +114,15 @@ impl Search {
             ..
         } = self;
         loop {
-            stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
-            let Some(entry) = queue.peek() else {
+            if stats.expanded >= pause_at {
+                return Progress::Paused;
+            }
+            let Some(entry) = queue.pop() else {
                 return Progress::Exhausted;
             };
             let (f, g, node) = entry.parts();
             let reached = nodes[node as usize];
             if g != reached.g {
-                queue.pop();
                 continue;
             }
             if node == self.goal {
@@ -117,24 +131,21 @@ impl Search {
             if stats.expanded >= self.expanded_max {
                 return Progress::Limited;
             }
-            if stats.expanded >= pause_at {
-                return Progress::Paused;
-            }
-            queue.pop();
             stats.expanded += 1;
             self.best = self.best.min((f - g, g, node));
-            space.expand(node, reached.arrival, &mut |next, cost, arrival| {
-                let g = g + cost;
-                let known = &mut nodes[next as usize];
+            space.expand(node, reached.arrival, &mut |step| {
+                let g = g + step.cost;
+                let known = &mut nodes[step.next as usize];
                 if known.generation != *generation || g < known.g {
                     *known = Node {
                         generation: *generation,
                         g,
                         parent: node,
-                        arrival,
+                        arrival: step.arrival,
                     };
                     stats.generated += 1;
-                    queue.push(Entry::new(g + space.heuristic(next), g, next));
+                    queue.push(Entry::new(g + step.heuristic, g, step.next));
+                    stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
                 }
             });
         }
@@ -163,6 +174,50 @@ impl Search {
     /// What it took.
     pub(crate) fn stats(&self) -> SearchStats {
         self.stats
+    }
+}
+
+/// A heap with the greatest of the newest entries held back.
+///
+/// PERF: a search that gets on takes from the queue what it has just put there, and else the entry goes into the heap in
+/// the place of the one taken; `peers * search`.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    heap: BinaryHeap<Entry>,
+    newest: Option<Entry>,
+}
+
+impl Queue {
+    fn clear(&mut self) {
+        self.heap.clear();
+        self.newest = None;
+    }
+
+    fn len(&self) -> usize {
+        self.heap.len() + usize::from(self.newest.is_some())
+    }
+
+    #[inline]
+    fn push(&mut self, mut entry: Entry) {
+        if let Some(newest) = &mut self.newest {
+            if entry > *newest {
+                std::mem::swap(newest, &mut entry);
+            }
+            self.heap.push(entry);
+        } else {
+            self.newest = Some(entry);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Entry> {
+        let Some(newest) = self.newest.take() else {
+            return self.heap.pop();
+        };
+        match self.heap.peek_mut() {
+            Some(mut top) if *top > newest => Some(std::mem::replace(&mut *top, newest)),
+            _ => Some(newest),
+        }
     }
 }
 

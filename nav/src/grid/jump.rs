@@ -1,7 +1,8 @@
 //! Jump points (spec 2.4) over rows and columns of free cells, as the space that the A* searches.
 
+use super::stops::Stops;
 use super::{Cell, Lines};
-use crate::search::Space;
+use crate::search::{Space, Step};
 
 /// Cost of a cardinal step.
 pub(crate) const CARDINAL: u32 = 10;
@@ -33,12 +34,16 @@ const fn arrival(dx: i32, dz: i32) -> u8 {
 }
 
 /// The free cells of one query and its goal.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct JumpPoints<'a> {
     /// Free cells by row.
     pub(crate) rows: &'a Lines,
     /// The same by column.
     pub(crate) columns: &'a Lines,
+    /// Where jumps along x end.
+    pub(crate) row_stops: &'a mut Stops,
+    /// Where jumps along z end.
+    pub(crate) column_stops: &'a mut Stops,
     /// Of the grid.
     pub(crate) width: u32,
     /// A free cell.
@@ -63,31 +68,40 @@ impl JumpPoints<'_> {
         self.rows.get_signed(z, x)
     }
 
+    fn step(&self, end: Cell, cost: u32, arrival: u8) -> Step {
+        Step {
+            next: end.z * self.width + end.x,
+            cost,
+            arrival,
+            heuristic: octile(end, self.goal),
+        }
+    }
+
     /// The jump along x; its end's x.
     #[inline]
-    fn jump_x<const DX: i32>(&self, x: u32, z: u32) -> Option<u32> {
+    fn jump_x<const DX: i32>(&mut self, x: u32, z: u32) -> Option<u32> {
         let goal = if z == self.goal.z { self.goal.x as i32 } else { -1 };
         if DX > 0 {
-            self.rows.jump_up(z, x, goal)
+            self.row_stops.jump_up(self.rows, z, x, goal)
         } else {
-            self.rows.jump_down(z, x, goal)
+            self.row_stops.jump_down(self.rows, z, x, goal)
         }
     }
 
     /// The jump along z; its end's z.
     #[inline]
-    fn jump_z<const DZ: i32>(&self, x: u32, z: u32) -> Option<u32> {
+    fn jump_z<const DZ: i32>(&mut self, x: u32, z: u32) -> Option<u32> {
         let goal = if x == self.goal.x { self.goal.z as i32 } else { -1 };
         if DZ > 0 {
-            self.columns.jump_up(x, z, goal)
+            self.column_stops.jump_up(self.columns, x, z, goal)
         } else {
-            self.columns.jump_down(x, z, goal)
+            self.column_stops.jump_down(self.columns, x, z, goal)
         }
     }
 
     /// Both coordinates change by 1 a step.
     #[inline]
-    fn jump_diagonal<const DX: i32, const DZ: i32>(&self, x: u32, z: u32) -> Option<Cell> {
+    fn jump_diagonal<const DX: i32, const DZ: i32>(&mut self, x: u32, z: u32) -> Option<Cell> {
         let (mut x, mut z) = (x as i32, z as i32);
         loop {
             if !(self.is_free(x + DX, z) && self.is_free(x, z + DZ) && self.is_free(x + DX, z + DZ)) {
@@ -107,29 +121,29 @@ impl JumpPoints<'_> {
         }
     }
 
-    fn visit_x<const DX: i32>(&self, from: Cell, visit: &mut impl FnMut(u32, u32, u8)) {
+    fn visit_x<const DX: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
         if let Some(x) = self.jump_x::<DX>(from.x, from.z) {
             let cost = CARDINAL * x.abs_diff(from.x);
-            visit(from.z * self.width + x, cost, const { arrival(DX, 0) });
+            visit(self.step(Cell { x, z: from.z }, cost, const { arrival(DX, 0) }));
         }
     }
 
-    fn visit_z<const DZ: i32>(&self, from: Cell, visit: &mut impl FnMut(u32, u32, u8)) {
+    fn visit_z<const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
         if let Some(z) = self.jump_z::<DZ>(from.x, from.z) {
             let cost = CARDINAL * z.abs_diff(from.z);
-            visit(z * self.width + from.x, cost, const { arrival(0, DZ) });
+            visit(self.step(Cell { x: from.x, z }, cost, const { arrival(0, DZ) }));
         }
     }
 
-    fn visit_diagonal<const DX: i32, const DZ: i32>(&self, from: Cell, visit: &mut impl FnMut(u32, u32, u8)) {
+    fn visit_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
         if let Some(end) = self.jump_diagonal::<DX, DZ>(from.x, from.z) {
             let cost = DIAGONAL * end.x.abs_diff(from.x);
-            visit(end.z * self.width + end.x, cost, const { arrival(DX, DZ) });
+            visit(self.step(end, cost, const { arrival(DX, DZ) }));
         }
     }
 
     /// After a jump along x: straight on, and round each corner just passed.
-    fn expand_x<const DX: i32>(&self, from: Cell, visit: &mut impl FnMut(u32, u32, u8)) {
+    fn expand_x<const DX: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
         let (x, z) = (from.x as i32, from.z as i32);
         self.visit_x::<DX>(from, visit);
         if !self.is_free(x - DX, z + 1) {
@@ -142,7 +156,7 @@ impl JumpPoints<'_> {
         }
     }
 
-    fn expand_z<const DZ: i32>(&self, from: Cell, visit: &mut impl FnMut(u32, u32, u8)) {
+    fn expand_z<const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
         let (x, z) = (from.x as i32, from.z as i32);
         self.visit_z::<DZ>(from, visit);
         if !self.is_free(x + 1, z - DZ) {
@@ -155,11 +169,7 @@ impl JumpPoints<'_> {
         }
     }
 
-    fn expand_diagonal<const DX: i32, const DZ: i32>(
-        &self,
-        from: Cell,
-        visit: &mut impl FnMut(u32, u32, u8),
-    ) {
+    fn expand_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
         self.visit_x::<DX>(from, visit);
         self.visit_z::<DZ>(from, visit);
         self.visit_diagonal::<DX, DZ>(from, visit);
@@ -171,7 +181,7 @@ impl Space for JumpPoints<'_> {
         octile(self.cell(node), self.goal)
     }
 
-    fn expand(&self, node: u32, arrival: u8, visit: &mut impl FnMut(u32, u32, u8)) {
+    fn expand(&mut self, node: u32, arrival: u8, visit: &mut impl FnMut(Step)) {
         let from = self.cell(node);
         match arrival {
             0 => self.expand_x::<1>(from, visit),

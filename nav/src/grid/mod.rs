@@ -15,6 +15,8 @@ mod search;
 mod smooth;
 mod snap;
 pub mod text;
+mod stamp;
+mod stops;
 
 pub(crate) use build::{DRAWING_STEPS_MAX, area_steps, frame_around, obstacle_steps};
 pub use cells::{Cells, Window};
@@ -28,7 +30,10 @@ use std::sync::Arc;
 
 use crate::{Fixed, Point};
 use components::Components;
+pub(crate) use jump::JumpPoints;
 pub(crate) use lines::{Lines, WORD};
+pub(crate) use stamp::{Bounds, Stamp};
+pub(crate) use stops::Stops;
 
 /// Most cells of a grid (spec 2.2).
 pub const CELLS_MAX: usize = 1 << 24;

@@ -1,6 +1,6 @@
 //! One query on a grid, from positions to waypoints (spec 2.4 and 2.5).
 
-use super::jump::{JumpPoints, START};
+use super::jump::START;
 use super::line_of_sight::first_blocker;
 use super::reach::{Flood, Reach, Side};
 use super::{Cell, Grid, smooth, snap};
@@ -10,8 +10,8 @@ use crate::{Circle, Fixed, Goal, Point, Query, Route, SearchStats};
 
 /// Expanded cells before anybody asks whether the target can be reached at all: most searches end within them.
 const EXPANDED_FIRST: u32 = 64;
-/// Words that each side is flooded by per expanded cell of the pause before.
-const WORDS_PER_EXPANDED: u32 = 2;
+/// Each side is flooded by one word per so many cells expanded since the pause before.
+const EXPANDED_PER_WORD: u32 = 2;
 
 /// Searches one grid: the standing circles over it and all the scratch. Nothing is allocated by a query after warm-up.
 #[derive(Clone, Debug)]
@@ -243,46 +243,40 @@ impl GridSearch {
     /// PERF: search and flood take turns, so that neither a far target costs a flood of the map nor a cut-off one a search
     /// of it; `peers * unreachable`.
     fn way(&mut self, start: Cell, target: Cell, demand: Demand, mut flooded: bool) -> Result<Way, Side> {
-        let rows = self.overlay.rows();
-        if !demand.want_cells && first_blocker(rows, start, target).is_none() {
+        if !demand.want_cells && first_blocker(self.overlay.rows(), start, target).is_none() {
             return Ok(Way::Sight);
         }
         if flooded {
             // Near one pocket there are often more.
-            self.flood.aim(rows, target);
-            if let Reach::CutOff(side) = self.flood.advance(rows, EXPANDED_FIRST) {
+            self.flood.aim(self.overlay.rows(), target);
+            if let Reach::CutOff(side) = self.flood.advance(self.overlay.rows(), EXPANDED_FIRST) {
                 return Err(side);
             }
         }
-        let space = JumpPoints {
-            rows,
-            columns: self.overlay.columns(),
-            width: self.grid.width(),
-            goal: target,
-        };
+        let mut space = self.overlay.jump_points(self.grid.width(), target);
         let (start_node, goal_node) = (self.grid.index_of(start), self.grid.index_of(target));
         self.search
             .begin(&space, start_node, START, goal_node, demand.expanded_max);
         let mut grant = EXPANDED_FIRST;
         loop {
-            let progress = self.search.advance(&space, grant);
+            let progress = self.search.advance(&mut space, grant);
             if progress == Progress::Arrived {
                 return Ok(Way::Chain(progress));
             }
             if !flooded {
-                self.flood.begin(rows, start);
-                self.flood.aim(rows, target);
+                self.flood.begin(space.rows, start);
+                self.flood.aim(space.rows, target);
                 flooded = true;
             }
             let words = if progress == Progress::Paused {
-                grant * WORDS_PER_EXPANDED
+                grant / EXPANDED_PER_WORD
             } else {
                 u32::MAX
             };
-            match self.flood.advance(rows, words) {
+            match self.flood.advance(space.rows, words) {
                 Reach::CutOff(side) => return Err(side),
                 Reach::Joined if progress == Progress::Paused => {
-                    return Ok(Way::Chain(self.search.advance(&space, u32::MAX)));
+                    return Ok(Way::Chain(self.search.advance(&mut space, u32::MAX)));
                 }
                 Reach::Joined => return Ok(Way::Chain(progress)),
                 Reach::Undecided => grant *= 2,
