@@ -7,6 +7,9 @@
 use crate::Circle;
 use crate::grid::{Bounds, Cell, Grid, JumpPoints, Lines, Stamp, Stops, WORD};
 
+/// About so many lines lie under a person.
+const LINES_UNDER_A_CIRCLE: usize = 8;
+
 /// Free cells of a grid under its standing circles and those of the query in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Overlay {
@@ -46,14 +49,12 @@ impl Overlay {
 
     /// The free cells as they are now, as the space of a search for `goal`.
     pub(crate) fn jump_points(&mut self, width: u32, goal: Cell) -> JumpPoints<'_> {
-        JumpPoints {
-            rows: &self.rows.free,
-            columns: &self.columns.free,
-            row_stops: &mut self.rows.stops,
-            column_stops: &mut self.columns.stops,
+        JumpPoints::new(
+            (&self.rows.free, &mut self.rows.stops),
+            (&self.columns.free, &mut self.columns.stops),
             width,
             goal,
-        }
+        )
     }
 
     /// The circle stands from now on; at most 65,535 over one cell, and no circle is laid.
@@ -114,17 +115,43 @@ impl Overlay {
             |z, from, to| clear_span(rows, z, from, to),
             |x, from, to| clear_span(columns, x, from, to),
         );
-        self.touch(bounds);
         self.laid.extend(bounds);
+    }
+
+    /// Every circle of the query is laid.
+    pub(crate) fn settle(&mut self) {
+        self.touch_laid();
     }
 
     /// Takes up every circle that was laid.
     pub(crate) fn lift(&mut self) {
-        while let Some(bounds) = self.laid.pop() {
-            self.rows.restore(bounds.rows, bounds.columns);
-            self.columns.restore(bounds.columns, bounds.rows);
-            self.touch(Some(bounds));
+        if self.lies_everywhere() {
+            self.rows.free.clone_from(&self.rows.standing);
+            self.columns.free.clone_from(&self.columns.standing);
+        } else {
+            for bounds in &self.laid {
+                self.rows.restore(bounds.rows, bounds.columns);
+                self.columns.restore(bounds.columns, bounds.rows);
+            }
         }
+        self.touch_laid();
+        self.laid.clear();
+    }
+
+    fn touch_laid(&mut self) {
+        if self.lies_everywhere() {
+            self.rows.stops.touch_all();
+            self.columns.stops.touch_all();
+        } else {
+            for index in 0..self.laid.len() {
+                self.touch(Some(self.laid[index]));
+            }
+        }
+    }
+
+    /// So many circles are laid on so small a grid that all of it is quicker done than each of their bounds.
+    fn lies_everywhere(&self) -> bool {
+        self.laid.len() * LINES_UNDER_A_CIRCLE >= self.rows.free.words().len()
     }
 
     fn touch(&mut self, bounds: Option<Bounds>) {

@@ -13,8 +13,20 @@ pub(crate) trait Space {
     /// Lower bound of the cost from `node` to the goal; consistent.
     fn heuristic(&self, node: u32) -> u32;
 
-    /// Calls `visit` for every way on from `node`, which was reached by `arrival`.
-    fn expand(&mut self, node: u32, arrival: u8, visit: &mut impl FnMut(Step));
+    /// Calls `visit` for the ways on from `node`, which was reached by `arrival`, that belong to `part`.
+    ///
+    /// From the start's first part returns, if there is a rest, by how much f grows at least on every way of it: the rest is
+    /// asked for when the queue comes to that f. Other nodes have no rest.
+    fn expand(&mut self, node: u32, arrival: u8, part: Part, visit: &mut impl FnMut(Step)) -> Option<u32>;
+}
+
+/// The start is expanded in two parts, any other node in the first alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// At once.
+    First,
+    /// What was put off because it leads away from the goal.
+    Rest,
 }
 
 /// A way on from a node.
@@ -29,6 +41,10 @@ pub(crate) struct Step {
     /// Of `next`.
     pub(crate) heuristic: u32,
 }
+
+/// In the place of g in the entry for the start's rest: it comes before every node of the same f, so that whatever it leads
+/// to is there before its turn, and the nodes are expanded in the order in which they would be without it.
+const REST: u32 = u32::MAX;
 
 /// Where a search stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +64,25 @@ pub(crate) enum Progress {
 struct Node {
     generation: u32,
     g: u32,
-    parent: u32,
-    arrival: u8,
+    origin: Origin,
+}
+
+/// A parent (28 bits) and the way from it (4 bits).
+#[derive(Clone, Copy, Debug, Default)]
+struct Origin(u32);
+
+impl Origin {
+    fn new(parent: u32, arrival: u8) -> Self {
+        Self(parent << 4 | u32::from(arrival))
+    }
+
+    fn parent(self) -> u32 {
+        self.0 >> 4
+    }
+
+    fn arrival(self) -> u8 {
+        (self.0 & 15) as u8
+    }
 }
 
 /// The scratch of a search and, after it, its result.
@@ -66,7 +99,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Makes room for nodes 0 to `size` − 1.
+    /// Makes room for nodes 0 to `size` − 1; at most 2²⁸.
     pub(crate) fn resize(&mut self, size: usize) {
         self.nodes.resize(size, Node::default());
     }
@@ -90,8 +123,7 @@ impl Search {
         self.nodes[start as usize] = Node {
             generation: self.generation,
             g: 0,
-            parent: start,
-            arrival,
+            origin: Origin::new(start, arrival),
         };
         let heuristic = space.heuristic(start);
         self.best = (heuristic, 0, start);
@@ -122,6 +154,27 @@ impl Search {
             };
             let (f, g, node) = entry.parts();
             let reached = nodes[node as usize];
+            if g == REST {
+                space.expand(node, reached.origin.arrival(), Part::Rest, &mut |step| {
+                    let g = reached.g + step.cost;
+                    let known = &mut nodes[step.next as usize];
+                    let is_new = known.generation != *generation || g < known.g;
+                    // Not put off, this way would have come before all others, and of equal ones the first stays.
+                    if is_new || g == known.g {
+                        *known = Node {
+                            generation: *generation,
+                            g,
+                            origin: Origin::new(node, step.arrival),
+                        };
+                    }
+                    if is_new {
+                        stats.generated += 1;
+                        queue.push(Entry::new(g + step.heuristic, g, step.next));
+                        stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
+                    }
+                });
+                continue;
+            }
             if g != reached.g {
                 continue;
             }
@@ -132,22 +185,26 @@ impl Search {
                 return Progress::Limited;
             }
             stats.expanded += 1;
-            self.best = self.best.min((f - g, g, node));
-            space.expand(node, reached.arrival, &mut |step| {
+            if self.expanded_max != u32::MAX {
+                self.best = self.best.min((f - g, g, node));
+            }
+            let rest = space.expand(node, reached.origin.arrival(), Part::First, &mut |step| {
                 let g = g + step.cost;
                 let known = &mut nodes[step.next as usize];
                 if known.generation != *generation || g < known.g {
                     *known = Node {
                         generation: *generation,
                         g,
-                        parent: node,
-                        arrival: step.arrival,
+                        origin: Origin::new(node, step.arrival),
                     };
                     stats.generated += 1;
                     queue.push(Entry::new(g + step.heuristic, g, step.next));
                     stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
                 }
             });
+            if let Some(more) = rest {
+                queue.push(Entry::new(f + more, REST, node));
+            }
         }
     }
 
@@ -168,7 +225,7 @@ impl Search {
 
     /// Where a reached node was reached from (the start: from itself).
     pub(crate) fn parent(&self, node: u32) -> u32 {
-        self.nodes[node as usize].parent
+        self.nodes[node as usize].origin.parent()
     }
 
     /// What it took.

@@ -2,12 +2,12 @@
 
 use super::stops::Stops;
 use super::{Cell, Lines};
-use crate::search::{Space, Step};
+use crate::search::{Part, Space, Step};
 
 /// Cost of a cardinal step.
-pub(crate) const CARDINAL: u32 = 10;
+const CARDINAL: u32 = 10;
 /// Cost of a diagonal step.
-pub(crate) const DIAGONAL: u32 = 14;
+const DIAGONAL: u32 = 14;
 
 /// The arrival of the start: every direction is tried.
 pub(crate) const START: u8 = 8;
@@ -33,30 +33,55 @@ const fn arrival(dx: i32, dz: i32) -> u8 {
     number as u8
 }
 
+/// 10 per cardinal and 14 per diagonal step over open ground.
+fn octile(a: Cell, b: Cell) -> u32 {
+    let (dx, dz) = (a.x.abs_diff(b.x), a.z.abs_diff(b.z));
+    CARDINAL * dx.max(dz) + (DIAGONAL - CARDINAL) * dx.min(dz)
+}
+
 /// The free cells of one query and its goal.
 #[derive(Debug)]
 pub(crate) struct JumpPoints<'a> {
     /// Free cells by row.
     pub(crate) rows: &'a Lines,
-    /// The same by column.
-    pub(crate) columns: &'a Lines,
-    /// Where jumps along x end.
-    pub(crate) row_stops: &'a mut Stops,
-    /// Where jumps along z end.
-    pub(crate) column_stops: &'a mut Stops,
-    /// Of the grid.
-    pub(crate) width: u32,
-    /// A free cell.
-    pub(crate) goal: Cell,
+    columns: &'a Lines,
+    row_stops: &'a mut Stops,
+    column_stops: &'a mut Stops,
+    width: u32,
+    goal: Place,
 }
 
-/// 10 per cardinal and 14 per diagonal step over open ground.
-pub(crate) fn octile(a: Cell, b: Cell) -> u32 {
-    let (dx, dz) = (a.x.abs_diff(b.x), a.z.abs_diff(b.z));
-    CARDINAL * dx.max(dz) + (DIAGONAL - CARDINAL) * dx.min(dz)
+/// A cell and its two bits.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    cell: Cell,
+    /// Its address in the rows.
+    row: usize,
+    /// Its address in the columns.
+    column: usize,
 }
 
-impl JumpPoints<'_> {
+impl<'a> JumpPoints<'a> {
+    pub(crate) fn new(
+        (rows, row_stops): (&'a Lines, &'a mut Stops),
+        (columns, column_stops): (&'a Lines, &'a mut Stops),
+        width: u32,
+        goal: Cell,
+    ) -> Self {
+        Self {
+            rows,
+            columns,
+            row_stops,
+            column_stops,
+            width,
+            goal: Place {
+                cell: goal,
+                row: rows.address(goal.z, goal.x),
+                column: columns.address(goal.x, goal.z),
+            },
+        }
+    }
+
     fn cell(&self, node: u32) -> Cell {
         Cell {
             x: node % self.width,
@@ -64,125 +89,195 @@ impl JumpPoints<'_> {
         }
     }
 
-    fn is_free(&self, x: i32, z: i32) -> bool {
-        self.rows.get_signed(z, x)
-    }
-
-    fn step(&self, end: Cell, cost: u32, arrival: u8) -> Step {
-        Step {
-            next: end.z * self.width + end.x,
-            cost,
-            arrival,
-            heuristic: octile(end, self.goal),
+    fn place(&self, node: u32) -> Place {
+        let cell = self.cell(node);
+        Place {
+            cell,
+            row: self.rows.address(cell.z, cell.x),
+            column: self.columns.address(cell.x, cell.z),
         }
     }
 
-    /// The jump along x; its end's x.
-    #[inline]
-    fn jump_x<const DX: i32>(&mut self, x: u32, z: u32) -> Option<u32> {
-        let goal = if z == self.goal.z { self.goal.x as i32 } else { -1 };
+    /// The cell is not free that lies (dx, dz) steps from `place`; each is −1, 0 or 1.
+    #[inline(always)]
+    fn is_blocked(&self, place: Place, dx: i32, dz: i32) -> bool {
+        let address = place
+            .row
+            .wrapping_add_signed(dx as isize)
+            .wrapping_add_signed(dz as isize * self.rows.line_bits() as isize);
+        !self.rows.get_at(address)
+    }
+
+    /// The jump along x: where it stops in the rows, and whether at a jump point.
+    #[inline(always)]
+    fn jump_x<const DX: i32>(&mut self, from: usize) -> (usize, bool) {
         if DX > 0 {
-            self.row_stops.jump_up(self.rows, z, x, goal)
+            self.row_stops.jump_up(self.rows, from, self.goal.row)
         } else {
-            self.row_stops.jump_down(self.rows, z, x, goal)
+            self.row_stops.jump_down(self.rows, from, self.goal.row)
         }
     }
 
-    /// The jump along z; its end's z.
-    #[inline]
-    fn jump_z<const DZ: i32>(&mut self, x: u32, z: u32) -> Option<u32> {
-        let goal = if x == self.goal.x { self.goal.z as i32 } else { -1 };
+    /// The jump along z: where it stops in the columns, and whether at a jump point.
+    #[inline(always)]
+    fn jump_z<const DZ: i32>(&mut self, from: usize) -> (usize, bool) {
         if DZ > 0 {
-            self.column_stops.jump_up(self.columns, x, z, goal)
+            self.column_stops.jump_up(self.columns, from, self.goal.column)
         } else {
-            self.column_stops.jump_down(self.columns, x, z, goal)
+            self.column_stops.jump_down(self.columns, from, self.goal.column)
         }
     }
 
-    /// Both coordinates change by 1 a step.
-    #[inline]
-    fn jump_diagonal<const DX: i32, const DZ: i32>(&mut self, x: u32, z: u32) -> Option<Cell> {
-        let (mut x, mut z) = (x as i32, z as i32);
+    /// The number of steps of a diagonal jump, whose first step is legal.
+    ///
+    /// PERF: the two cardinal jumps of a step tell of two of the three cells that the next one needs; `peers * search`.
+    fn jump_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place) -> Option<u32> {
+        let row_step = self.rows.line_bits() as isize * DZ as isize + DX as isize;
+        let column_step = self.columns.line_bits() as isize * DX as isize + DZ as isize;
+        let (mut row, mut column) = (from.row, from.column);
+        let mut steps = 0;
         loop {
-            if !(self.is_free(x + DX, z) && self.is_free(x, z + DZ) && self.is_free(x + DX, z + DZ)) {
+            row = row.wrapping_add_signed(row_step);
+            column = column.wrapping_add_signed(column_step);
+            steps += 1;
+            let (end_x, found_x) = self.jump_x::<DX>(row);
+            let (end_z, found_z) = self.jump_z::<DZ>(column);
+            if found_x || found_z || row == self.goal.row {
+                return Some(steps);
+            }
+            let is_next_legal = end_x != row.wrapping_add_signed(DX as isize)
+                && end_z != column.wrapping_add_signed(DZ as isize)
+                && self.rows.get_at(row.wrapping_add_signed(row_step));
+            if !is_next_legal {
                 return None;
             }
-            (x, z) = (x + DX, z + DZ);
-            let cell = Cell {
-                x: x as u32,
-                z: z as u32,
-            };
-            if cell == self.goal
-                || self.jump_x::<DX>(cell.x, cell.z).is_some()
-                || self.jump_z::<DZ>(cell.x, cell.z).is_some()
-            {
-                return Some(cell);
-            }
         }
     }
 
-    fn visit_x<const DX: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
-        if let Some(x) = self.jump_x::<DX>(from.x, from.z) {
-            let cost = CARDINAL * x.abs_diff(from.x);
-            visit(self.step(Cell { x, z: from.z }, cost, const { arrival(DX, 0) }));
+    #[inline(always)]
+    fn visit_x<const DX: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
+        if let (end, true) = self.jump_x::<DX>(from.row) {
+            self.visit::<DX, 0>(from, end.abs_diff(from.row) as u32, visit);
         }
     }
 
-    fn visit_z<const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
-        if let Some(z) = self.jump_z::<DZ>(from.x, from.z) {
-            let cost = CARDINAL * z.abs_diff(from.z);
-            visit(self.step(Cell { x: from.x, z }, cost, const { arrival(0, DZ) }));
+    #[inline(always)]
+    fn visit_z<const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
+        if let (end, true) = self.jump_z::<DZ>(from.column) {
+            self.visit::<0, DZ>(from, end.abs_diff(from.column) as u32, visit);
         }
     }
 
-    fn visit_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
-        if let Some(end) = self.jump_diagonal::<DX, DZ>(from.x, from.z) {
-            let cost = DIAGONAL * end.x.abs_diff(from.x);
-            visit(self.step(end, cost, const { arrival(DX, DZ) }));
+    #[inline(always)]
+    fn visit_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
+        if self.is_first_step_legal::<DX, DZ>(from)
+            && let Some(steps) = self.jump_diagonal::<DX, DZ>(from)
+        {
+            self.visit::<DX, DZ>(from, steps, visit);
         }
+    }
+
+    #[inline(always)]
+    fn is_first_step_legal<const DX: i32, const DZ: i32>(&self, from: Place) -> bool {
+        !(self.is_blocked(from, DX, 0) || self.is_blocked(from, 0, DZ) || self.is_blocked(from, DX, DZ))
+    }
+
+    #[inline(always)]
+    fn visit<const DX: i32, const DZ: i32>(&self, from: Place, steps: u32, visit: &mut impl FnMut(Step)) {
+        let end = Cell {
+            x: from.cell.x.wrapping_add_signed(DX * steps as i32),
+            z: from.cell.z.wrapping_add_signed(DZ * steps as i32),
+        };
+        let cost = if DX != 0 && DZ != 0 { DIAGONAL } else { CARDINAL };
+        visit(Step {
+            next: end.z * self.width + end.x,
+            cost: cost * steps,
+            arrival: const { arrival(DX, DZ) },
+            heuristic: octile(end, self.goal.cell),
+        });
     }
 
     /// After a jump along x: straight on, and round each corner just passed.
-    fn expand_x<const DX: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
-        let (x, z) = (from.x as i32, from.z as i32);
+    fn expand_x<const DX: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
         self.visit_x::<DX>(from, visit);
-        if !self.is_free(x - DX, z + 1) {
+        if self.is_blocked(from, -DX, 1) {
             self.visit_z::<1>(from, visit);
             self.visit_diagonal::<DX, 1>(from, visit);
         }
-        if !self.is_free(x - DX, z - 1) {
+        if self.is_blocked(from, -DX, -1) {
             self.visit_z::<-1>(from, visit);
             self.visit_diagonal::<DX, -1>(from, visit);
         }
     }
 
-    fn expand_z<const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
-        let (x, z) = (from.x as i32, from.z as i32);
+    /// As `expand_x`, after a jump along z.
+    fn expand_z<const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
         self.visit_z::<DZ>(from, visit);
-        if !self.is_free(x + 1, z - DZ) {
+        if self.is_blocked(from, 1, -DZ) {
             self.visit_x::<1>(from, visit);
             self.visit_diagonal::<1, DZ>(from, visit);
         }
-        if !self.is_free(x - 1, z - DZ) {
+        if self.is_blocked(from, -1, -DZ) {
             self.visit_x::<-1>(from, visit);
             self.visit_diagonal::<-1, DZ>(from, visit);
         }
     }
 
-    fn expand_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Cell, visit: &mut impl FnMut(Step)) {
+    fn expand_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
         self.visit_x::<DX>(from, visit);
         self.visit_z::<DZ>(from, visit);
         self.visit_diagonal::<DX, DZ>(from, visit);
+    }
+
+    /// The start's ways: its rest are the diagonal jumps that lead away from the goal. Over open ground they are the longest
+    /// walks of all, and mostly nobody comes back for them.
+    fn expand_start(&mut self, from: Place, part: Part, visit: &mut impl FnMut(Step)) -> Option<u32> {
+        if part == Part::First {
+            self.visit_x::<1>(from, visit);
+            self.visit_x::<-1>(from, visit);
+            self.visit_z::<1>(from, visit);
+            self.visit_z::<-1>(from, visit);
+        }
+        let put_off = [
+            self.visit_in_part::<1, 1>(from, part, visit),
+            self.visit_in_part::<1, -1>(from, part, visit),
+            self.visit_in_part::<-1, 1>(from, part, visit),
+            self.visit_in_part::<-1, -1>(from, part, visit),
+        ];
+        put_off.into_iter().flatten().min()
+    }
+
+    /// A diagonal jump from the start if it belongs to `part`; by how much f grows on it at least if it is put off.
+    fn visit_in_part<const DX: i32, const DZ: i32>(
+        &mut self,
+        from: Place,
+        part: Part,
+        visit: &mut impl FnMut(Step),
+    ) -> Option<u32> {
+        if !self.is_first_step_legal::<DX, DZ>(from) {
+            return None;
+        }
+        let next = Cell {
+            x: from.cell.x.wrapping_add_signed(DX),
+            z: from.cell.z.wrapping_add_signed(DZ),
+        };
+        // The heuristic is convex: no later step adds less.
+        let more = DIAGONAL + octile(next, self.goal.cell) - octile(from.cell, self.goal.cell);
+        let own_part = if more > 0 { Part::Rest } else { Part::First };
+        if part == own_part {
+            self.visit_diagonal::<DX, DZ>(from, visit);
+        }
+        (part != own_part && part == Part::First).then_some(more)
     }
 }
 
 impl Space for JumpPoints<'_> {
     fn heuristic(&self, node: u32) -> u32 {
-        octile(self.cell(node), self.goal)
+        octile(self.cell(node), self.goal.cell)
     }
 
-    fn expand(&mut self, node: u32, arrival: u8, visit: &mut impl FnMut(Step)) {
-        let from = self.cell(node);
+    fn expand(&mut self, node: u32, arrival: u8, part: Part, visit: &mut impl FnMut(Step)) -> Option<u32> {
+        let from = self.place(node);
         match arrival {
             0 => self.expand_x::<1>(from, visit),
             1 => self.expand_x::<-1>(from, visit),
@@ -192,16 +287,8 @@ impl Space for JumpPoints<'_> {
             5 => self.expand_diagonal::<1, -1>(from, visit),
             6 => self.expand_diagonal::<-1, 1>(from, visit),
             7 => self.expand_diagonal::<-1, -1>(from, visit),
-            _ => {
-                self.visit_x::<1>(from, visit);
-                self.visit_x::<-1>(from, visit);
-                self.visit_z::<1>(from, visit);
-                self.visit_z::<-1>(from, visit);
-                self.visit_diagonal::<1, 1>(from, visit);
-                self.visit_diagonal::<1, -1>(from, visit);
-                self.visit_diagonal::<-1, 1>(from, visit);
-                self.visit_diagonal::<-1, -1>(from, visit);
-            }
+            _ => return self.expand_start(from, part, visit),
         }
+        None
     }
 }

@@ -30,6 +30,22 @@ impl Lines {
         (line as usize + 1) * self.stride + 2
     }
 
+    /// Where a bit is; the next position of the line follows it, and one step outside the grid are bits of the frame.
+    pub(crate) fn address(&self, line: u32, position: u32) -> usize {
+        self.first_word(line) * WORD as usize + position as usize
+    }
+
+    /// Addresses from one line to the next.
+    pub(crate) fn line_bits(&self) -> usize {
+        self.stride * WORD as usize
+    }
+
+    /// The bit at an address.
+    #[inline(always)]
+    pub(crate) fn get_at(&self, address: usize) -> bool {
+        self.words[address / WORD as usize] >> (address % WORD as usize) & 1 == 1
+    }
+
     /// Line and position of bit 0 of a word.
     pub(crate) fn place_of(&self, word: usize) -> (u32, u32) {
         let word = word - 2;

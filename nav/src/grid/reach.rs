@@ -78,10 +78,10 @@ impl Flood {
         word.generation == self.generation && word.bits[Side::Target as usize] >> (cell.x % WORD) & 1 == 1
     }
 
-    /// Goes on for about `grant` words on each side.
-    pub(crate) fn advance(&mut self, rows: &Lines, grant: u32) -> Reach {
+    /// Goes on for about `grant` words on each of `sides`.
+    pub(crate) fn advance(&mut self, rows: &Lines, sides: &[Side], grant: u32) -> Reach {
         for _ in 0..grant {
-            for side in [Side::Start, Side::Target] {
+            for side in sides.iter().copied() {
                 if self.joined {
                     return Reach::Joined;
                 }

@@ -8,9 +8,13 @@ use crate::obstacles::Overlay;
 use crate::search::{Progress, Search};
 use crate::{Circle, Fixed, Goal, Point, Query, Route, SearchStats};
 
-/// Expanded cells before anybody asks whether the target can be reached at all: most searches end within them.
-const EXPANDED_FIRST: u32 = 64;
-/// Each side is flooded by one word per so many cells expanded since the pause before.
+/// Expanded cells before anybody asks whether the target is shut in: most searches end within them.
+const EXPANDED_FIRST: u32 = 32;
+/// Words that a target is then flooded by, to see whether it is: people who stand close leave small pockets.
+const POCKET_WORDS: u32 = 16;
+/// Expanded cells before both sides are flooded in earnest.
+const EXPANDED_SECOND: u32 = 224;
+/// Each side is then flooded by one word per so many cells expanded since the pause before.
 const EXPANDED_PER_WORD: u32 = 2;
 
 /// Searches one grid: the standing circles over it and all the scratch. Nothing is allocated by a query after warm-up.
@@ -28,6 +32,36 @@ pub struct GridSearch {
 struct Demand {
     expanded_max: Option<u32>,
     want_cells: bool,
+}
+
+/// How search and flood take turns.
+#[derive(Clone, Copy, Debug)]
+struct Pauses {
+    /// Cells that the search may expand before the flood's turn.
+    expanded: u32,
+    /// Who is flooded then, and by how many words each.
+    sides: &'static [Side],
+    words: u32,
+}
+
+const BOTH: [Side; 2] = [Side::Start, Side::Target];
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self {
+            expanded: EXPANDED_FIRST,
+            sides: &[Side::Target],
+            words: POCKET_WORDS,
+        }
+    }
+}
+
+impl Pauses {
+    fn next(&mut self) {
+        self.expanded = EXPANDED_SECOND.max(2 * self.expanded);
+        self.sides = &BOTH;
+        self.words = self.expanded / EXPANDED_PER_WORD;
+    }
 }
 
 /// How a target is reached.
@@ -145,6 +179,7 @@ impl GridSearch {
         for circle in query.also {
             self.overlay.lay(&self.grid, *circle);
         }
+        self.overlay.settle();
         self.answer(query, route);
         self.overlay.lift();
         for circle in query.except {
@@ -249,7 +284,7 @@ impl GridSearch {
         if flooded {
             // Near one pocket there are often more.
             self.flood.aim(self.overlay.rows(), target);
-            if let Reach::CutOff(side) = self.flood.advance(self.overlay.rows(), EXPANDED_FIRST) {
+            if let Reach::CutOff(side) = self.flood.advance(self.overlay.rows(), &BOTH, POCKET_WORDS) {
                 return Err(side);
             }
         }
@@ -257,9 +292,9 @@ impl GridSearch {
         let (start_node, goal_node) = (self.grid.index_of(start), self.grid.index_of(target));
         self.search
             .begin(&space, start_node, START, goal_node, demand.expanded_max);
-        let mut grant = EXPANDED_FIRST;
+        let mut pauses = Pauses::default();
         loop {
-            let progress = self.search.advance(&mut space, grant);
+            let progress = self.search.advance(&mut space, pauses.expanded);
             if progress == Progress::Arrived {
                 return Ok(Way::Chain(progress));
             }
@@ -268,18 +303,18 @@ impl GridSearch {
                 self.flood.aim(space.rows, target);
                 flooded = true;
             }
-            let words = if progress == Progress::Paused {
-                grant / EXPANDED_PER_WORD
+            let reach = if progress == Progress::Paused {
+                self.flood.advance(space.rows, pauses.sides, pauses.words)
             } else {
-                u32::MAX
+                self.flood.advance(space.rows, &BOTH, u32::MAX)
             };
-            match self.flood.advance(space.rows, words) {
+            match reach {
                 Reach::CutOff(side) => return Err(side),
                 Reach::Joined if progress == Progress::Paused => {
                     return Ok(Way::Chain(self.search.advance(&mut space, u32::MAX)));
                 }
                 Reach::Joined => return Ok(Way::Chain(progress)),
-                Reach::Undecided => grant *= 2,
+                Reach::Undecided => pauses.next(),
             }
         }
     }
