@@ -14,9 +14,9 @@ mod reach;
 mod search;
 mod smooth;
 mod snap;
-pub mod text;
 mod stamp;
 mod stops;
+pub mod text;
 
 pub(crate) use build::{DRAWING_STEPS_MAX, area_steps, frame_around, obstacle_steps};
 pub use cells::{Cells, Window};
