@@ -130,16 +130,16 @@ impl Script {
         }
     }
 
-    /// The next command if its tick is at most `until`, meant for `character` whatever the script says.
-    pub fn poll(&mut self, until: u64, character: CharacterId) -> Option<(u64, Command)> {
-        let (tick, command) = self.lines.get(self.next).filter(|(tick, _)| *tick <= until)?;
-        self.next += 1;
-        Some((*tick, meant_for(command.clone(), character)))
+    /// The tick of the next line, counted from the join.
+    pub fn next_tick(&self) -> Option<u64> {
+        self.lines.get(self.next).map(|(tick, _)| *tick)
     }
 
-    /// All lines have been given.
-    pub fn is_over(&self) -> bool {
-        self.next == self.lines.len()
+    /// The next command, meant for `character` whatever the script says.
+    pub fn take(&mut self, character: CharacterId) -> Option<Command> {
+        let (_, command) = self.lines.get(self.next)?;
+        self.next += 1;
+        Some(meant_for(command.clone(), character))
     }
 }
 
@@ -212,14 +212,14 @@ mod tests {
             ),
         ]);
         let own = CharacterId(4);
-        assert_eq!(script.poll(1, own), None);
-        assert_eq!(script.poll(4, own), Some((2, stop(4))));
-        assert_eq!(script.poll(4, own), None);
-        assert_eq!(script.poll(5, own), Some((5, stop(4))));
-        assert!(matches!(
-            script.poll(5, own),
-            Some((5, Command::SwitchMap { .. }))
-        ));
-        assert!(script.is_over() && script.poll(u64::MAX, own).is_none());
+        let mut given = Vec::new();
+        while let Some(tick) = script.next_tick() {
+            given.push((tick, script.take(own)));
+        }
+        let switch = Command::SwitchMap {
+            map: Default::default(),
+        };
+        assert_eq!(given, [(2, Some(stop(4))), (5, Some(stop(4))), (5, Some(switch))]);
+        assert_eq!(script.take(own), None);
     }
 }

@@ -10,7 +10,7 @@ use protocol::handshake::{Answer as Admission, ClientHandshake};
 use protocol::message::{ServerMessage, View};
 use sim::{CharacterId, Command, World};
 
-use crate::connection::{self, Connection, OpenFailure, Opened};
+use crate::connection::{self, Connection, Lost, OpenFailure, Opened};
 use crate::event::{ClientEvent, Ending};
 use crate::lockstep::Lockstep;
 use crate::observer::Observer;
@@ -370,9 +370,6 @@ impl Client {
     fn fail(&mut self, error: SessionError) {
         self.session.goodbye();
         self.send_outgoing();
-        if let Link::Up(connection, _) = &mut self.link {
-            connection.flush_now();
-        }
         self.end(Ending::Failed(Arc::new(error)));
     }
 
@@ -389,17 +386,24 @@ impl Client {
         self.session.disconnected();
     }
 
+    /// Sends at once what the socket takes at once, so that nothing waits until [`Client::next`] is called again.
     fn send_outgoing(&mut self) {
         let Link::Up(connection, _) = &mut self.link else {
             return;
         };
-        while let Some(message) = self.session.next_outgoing() {
-            if let Err(lost) = connection.send(&message) {
-                let reason = lost.to_string();
-                return self.lost(&reason);
-            }
+        if let Err(lost) = send_all(connection, &mut self.session) {
+            self.lost(&lost.to_string());
         }
     }
+}
+
+fn send_all(connection: &mut Connection, session: &mut Session) -> Result<(), Lost> {
+    let mut waiting = false;
+    while let Some(message) = session.next_outgoing() {
+        connection.send(&message)?;
+        waiting = true;
+    }
+    if waiting { connection.write_some() } else { Ok(()) }
 }
 
 impl std::fmt::Debug for Client {

@@ -143,7 +143,6 @@ impl Connection {
 
     /// Sends what can be sent and waits until something has come, was sent, or `until`; may be dropped at any time.
     pub(crate) async fn exchange(&mut self, until: Option<Instant>) -> Result<(), Lost> {
-        // Most of the time the socket takes everything at once.
         self.write_some()?;
         let interest = match self.output.is_empty() {
             true => Interest::READABLE,
@@ -172,12 +171,6 @@ impl Connection {
         self.sent_at + PING_AFTER
     }
 
-    /// Sends what can be sent at once; for the last words.
-    pub(crate) fn flush_now(&mut self) {
-        // A connection that is lost just now would have been dropped next.
-        let _ = self.write_some();
-    }
-
     /// What has gone over it so far.
     pub(crate) fn traffic(&self) -> Traffic {
         self.traffic
@@ -196,7 +189,8 @@ impl Connection {
         }
     }
 
-    fn write_some(&mut self) -> Result<(), Lost> {
+    /// Sends what the socket takes at once.
+    pub(crate) fn write_some(&mut self) -> Result<(), Lost> {
         while !self.output.is_empty() {
             match self.stream.try_write(&self.output) {
                 Ok(0) => return Err(Lost::End),

@@ -14,8 +14,10 @@ use super::{FIRST_CONTACT, Plan};
 
 /// How long answers are waited for after the last command; a daemon that restarts needs a moment.
 const ANSWERS_TIMEOUT: Duration = Duration::from_secs(10);
-/// A line of a script is sent so many seconds before its tick, and runs exactly there.
+/// A line of a script is sent up to this part of a second before its tick, and runs exactly there.
 const SCRIPT_LEAD_PER_SECOND: u64 = 2;
+/// Nearer than this a tick may be over before the command arrives.
+const AHEAD_TICKS_MIN: u64 = 2;
 
 pub(super) struct Bot {
     plan: Arc<Plan>,
@@ -236,11 +238,16 @@ impl Bot {
         let lead = u64::from(self.tick_rate).div_ceil(SCRIPT_LEAD_PER_SECOND);
         while self.client.unanswered() < client::COMMANDS_WAITING_MAX
             && let Some(script) = &mut self.script
-            && let Some((tick, command)) = script.poll(next_tick.saturating_sub(joined) + lead, own)
+            && let Some(tick) = script.next_tick()
         {
-            // Ahead of time it can be asked for exactly; what is late runs as soon as it can.
-            let at = joined + tick;
-            let at_tick = (at >= next_tick + lead / 2).then_some(at);
+            let at = joined.saturating_add(tick);
+            let at_tick = match at.saturating_sub(next_tick) {
+                0 => None,
+                // Ahead of time it can be asked for exactly; just before, that could come too late.
+                ahead if (AHEAD_TICKS_MIN..=lead.max(AHEAD_TICKS_MIN)).contains(&ahead) => Some(at),
+                _ => return,
+            };
+            let Some(command) = script.take(own) else { return };
             let sequence = self.client.schedule(command, at_tick);
             self.given(sequence.ok());
         }
