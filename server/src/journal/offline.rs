@@ -105,6 +105,8 @@ impl Recorder {
     /// It could not be written or synced.
     pub(crate) fn close(mut self, world: &World) -> Result<(), Failure> {
         self.writer.write()?;
+        // So that the Close record says of every byte before it that it was durable: what is bad there later is damage.
+        self.writer.sync()?;
         self.writer.close(Close {
             tick: world.tick(),
             digest: world.digest(),
