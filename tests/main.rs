@@ -4,4 +4,6 @@
 mod command_line;
 mod crash;
 mod harness;
+mod peer;
 mod serve;
+mod sessions;

@@ -1,0 +1,185 @@
+//! A hand-held client over a blocking socket: it sends exactly what a test says and shows exactly what comes back.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use protocol::frame::{self, FrameReader};
+use protocol::message::{Feed, Hello, Need, Resume, Role};
+use protocol::{Bundle, ClientMessage, Code, ServerMessage, Turn, Welcome, wire};
+use sim::bounded::Text;
+use sim::{CharacterId, Command, World};
+
+use crate::harness::HANG;
+
+/// Frames as large as any that a server may send.
+const FRAME_BYTES_MAX: usize = protocol::frame::FRAME_BYTES_FROM_SERVER_MAX;
+
+/// One connection.
+pub(crate) struct Peer {
+    socket: TcpStream,
+    reader: FrameReader,
+}
+
+/// A peer that was let in.
+pub(crate) struct Admitted {
+    pub(crate) peer: Peer,
+    pub(crate) welcome: Welcome,
+}
+
+/// The Hello of a player in lockstep.
+pub(crate) fn hello(name: &str) -> Hello {
+    Hello::new(Text::cut("end-to-end test"), Text::cut(name))
+}
+
+/// The Hello of somebody who commands nothing.
+pub(crate) fn watcher(feed: Feed) -> Hello {
+    Hello { role: Role::Watcher, feed, ..hello("") }
+}
+
+impl Peer {
+    /// Connects and says nothing.
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).expect("the daemon listens");
+        socket.set_nodelay(true).expect("a TCP socket");
+        socket.set_read_timeout(Some(HANG)).expect("a limit above zero");
+        Self { socket, reader: FrameReader::new(FRAME_BYTES_MAX) }
+    }
+
+    /// Connects and asks to be let in.
+    pub(crate) fn ask(address: SocketAddr, hello: Hello) -> Self {
+        let mut peer = Self::connect(address);
+        peer.send(&ClientMessage::Hello(Box::new(hello)));
+        peer
+    }
+
+    /// Connects and is let in.
+    pub(crate) fn join(address: SocketAddr, hello: Hello) -> Admitted {
+        let mut peer = Self::ask(address, hello);
+        match peer.next() {
+            Some(ServerMessage::Welcome(welcome)) => Admitted { peer, welcome: *welcome },
+            other => panic!("no welcome but {other:?}"),
+        }
+    }
+
+    /// Connects and is turned away; the code.
+    pub(crate) fn refused(address: SocketAddr, hello: Hello) -> Code {
+        let mut peer = Self::ask(address, hello);
+        match peer.next() {
+            Some(ServerMessage::Reject { code, .. }) => code,
+            other => panic!("no reject but {other:?}"),
+        }
+    }
+
+    /// Sends a message.
+    pub(crate) fn send(&mut self, message: &ClientMessage) {
+        self.send_bytes(&frame::encode_client(message).expect("within the limits"));
+    }
+
+    /// Sends bytes, whatever they are. A daemon that has closed already is no error here.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        let _ = self.socket.write_all(bytes);
+    }
+
+    /// Sends a command for the next turn.
+    pub(crate) fn command(&mut self, sequence: u64, command: Command) {
+        self.send(&ClientMessage::Command { sequence, at_tick: None, command });
+    }
+
+    /// The next message; `None` after the daemon closed the connection.
+    pub(crate) fn next(&mut self) -> Option<ServerMessage> {
+        let mut bytes = [0; 16 * 1024];
+        loop {
+            if let Some(payload) = self.reader.next_payload().expect("the daemon sends frames") {
+                return Some(wire::decode_server(&payload).expect("the daemon sends messages"));
+            }
+            match self.socket.read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(read) => self.reader.feed(&bytes[..read]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("nothing came: {error}"),
+            }
+        }
+    }
+
+    /// Passes over messages until `wanted` takes one.
+    pub(crate) fn until<T>(&mut self, mut wanted: impl FnMut(ServerMessage) -> Option<T>) -> T {
+        loop {
+            let message = self.next().expect("the connection stays open");
+            if let Some(value) = wanted(message) {
+                return value;
+            }
+        }
+    }
+
+    /// The next turn.
+    pub(crate) fn turn(&mut self) -> Turn {
+        self.until(|message| match message {
+            ServerMessage::Turn(turn) => Some(turn),
+            _ => None,
+        })
+    }
+
+    /// The answer to a command: its code (an outcome if it was accepted).
+    pub(crate) fn answer(&mut self, wanted: u64) -> Code {
+        self.until(|message| match message {
+            ServerMessage::Accepted { sequence, outcome, .. } if sequence == wanted => Some(outcome),
+            ServerMessage::Refused { sequence, code, .. } if sequence == wanted => Some(code),
+            _ => None,
+        })
+    }
+
+    /// Reads to the end of the connection; the code of its `Close` or `Reject`.
+    pub(crate) fn closed(&mut self) -> Option<Code> {
+        let mut last = None;
+        while let Some(message) = self.next() {
+            if let ServerMessage::Close { code, .. } | ServerMessage::Reject { code, .. } = message {
+                last = Some(code);
+            }
+        }
+        last
+    }
+}
+
+impl Admitted {
+    /// The one character of a player.
+    pub(crate) fn own(&self) -> CharacterId {
+        self.welcome.characters[0]
+    }
+
+    /// What resumes this session when its World is at `next_tick` with `digest`.
+    pub(crate) fn resume(&self, next_tick: u64, digest: u64) -> Resume {
+        let Welcome { session, token, run, .. } = self.welcome;
+        Resume { session, token, run, next_tick, digest }
+    }
+
+    /// The World of the definition and snapshot that follow the welcome, and the turns that came between their parts.
+    pub(crate) fn world(&mut self) -> (World, Vec<Turn>) {
+        let (mut definition, mut snapshot, mut turns) = (Vec::new(), Vec::new(), Vec::new());
+        let tick = self.peer.until(|message| match message {
+            ServerMessage::Definition { bytes, .. } => {
+                definition.extend_from_slice(&bytes);
+                None
+            }
+            ServerMessage::Turn(turn) => {
+                turns.push(turn);
+                None
+            }
+            ServerMessage::Snapshot { tick, part, parts, bytes } => {
+                snapshot.extend_from_slice(&bytes);
+                (part + 1 == parts).then_some(tick)
+            }
+            _ => None,
+        });
+        let bundle = Bundle::decode(&definition).expect("a bundle");
+        assert_eq!(bundle.hash(), self.welcome.definition);
+        let definition = bundle.definition("location").expect("the daemon runs it");
+        let world = World::load(&definition, &snapshot).expect("a snapshot");
+        assert_eq!(world.tick(), tick);
+        (world, turns)
+    }
+}
+
+/// A Hello that needs no definition.
+pub(crate) fn without_definition(hello: Hello) -> Hello {
+    Hello { definition: Need::No, ..hello }
+}
