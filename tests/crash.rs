@@ -25,7 +25,10 @@ impl Witness {
     fn start(daemon: &Daemon) -> Self {
         let options = Options::new(daemon.address.to_string(), "Witness");
         let (seen, ticks) = mpsc::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let thread = thread::spawn(move || {
             runtime.block_on(async {
                 let mut client = Client::new(options);
@@ -69,10 +72,17 @@ impl Witness {
 /// Digests of one uninterrupted run without a network of all commands that the journal has recorded.
 fn offline(data: &Path, tick_rate: u64, ticks: u64) -> BTreeMap<u64, u64> {
     let folder = tempdir().expect("a folder");
-    let recorded = run_json(&["replay", data.to_str().expect("UTF-8"), "--print", "commands", "--json"]);
+    let recorded = run_json(&[
+        "replay",
+        data.to_str().expect("UTF-8"),
+        "--print",
+        "commands",
+        "--json",
+    ]);
     let lines = recorded.iter().filter(|line| line.get("command").is_some());
-    let commands: String =
-        lines.map(|line| json!({"tick": line["tick"], "command": line["command"]}).to_string() + "\n").collect();
+    let commands: String = lines
+        .map(|line| json!({"tick": line["tick"], "command": line["command"]}).to_string() + "\n")
+        .collect();
     let file = folder.path().join("commands.jsonl");
     std::fs::write(&file, commands).expect("a file");
     // The rate is the location's own unless a flag changed it, so a copy of the location says the one that was used.
@@ -83,8 +93,11 @@ fn offline(data: &Path, tick_rate: u64, ticks: u64) -> BTreeMap<u64, u64> {
     std::fs::write(&copy, location.to_string()).expect("a file");
     let maps = folder.path().join("maps");
     std::fs::create_dir(&maps).expect("a folder");
-    std::fs::copy(Path::new(TOWN).with_file_name("maps").join("town.json"), maps.join("town.json"))
-        .expect("the demo's map");
+    std::fs::copy(
+        Path::new(TOWN).with_file_name("maps").join("town.json"),
+        maps.join("town.json"),
+    )
+    .expect("the demo's map");
     let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let printed = run_json(&[
         "simulate",
@@ -99,7 +112,10 @@ fn offline(data: &Path, tick_rate: u64, ticks: u64) -> BTreeMap<u64, u64> {
         .iter()
         .map(|line| {
             let digest = line["digest"].as_str().expect("a digest");
-            (line["tick"].as_u64().expect("a tick"), u64::from_str_radix(digest, 16).expect("hex"))
+            (
+                line["tick"].as_u64().expect("a tick"),
+                u64::from_str_radix(digest, 16).expect("hex"),
+            )
         })
         .collect()
 }
@@ -120,7 +136,10 @@ fn check(tick_rate: u64, bots: u32, kills: &[u64]) {
     if let Some(walkers) = walkers {
         let summary = check_bots(walkers.finish(), bots.into());
         assert_eq!(summary["rejoins"], 0, "{summary:#}");
-        assert!(summary["resumes"].as_u64() >= Some(u64::from(bots)), "{summary:#}");
+        assert!(
+            summary["resumes"].as_u64() >= Some(u64::from(bots)),
+            "{summary:#}"
+        );
     }
     let summary = daemon.terminate();
     assert_eq!(summary["desyncs"], 0, "{summary:#}");
@@ -130,7 +149,10 @@ fn check(tick_rate: u64, bots: u32, kills: &[u64]) {
     for (tick, digest) in witness.digests() {
         assert_eq!(offline.get(&tick), Some(&digest), "tick {tick}");
     }
-    assert_eq!(format!("{:016x}", offline[&last]), summary["digest"].as_str().expect("hex"));
+    assert_eq!(
+        format!("{:016x}", offline[&last]),
+        summary["digest"].as_str().expect("hex")
+    );
 }
 
 #[test]

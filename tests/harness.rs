@@ -29,10 +29,17 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
 /// Runs it, expects exit status 0 and one JSON object a line on stdout.
 pub(crate) fn run_json(arguments: &[&str]) -> Vec<Value> {
     let output = run(arguments);
-    assert!(output.status.success(), "lockstepd {arguments:?}: {}\n{}", output.status, text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "lockstepd {arguments:?}: {}\n{}",
+        output.status,
+        text(&output.stderr)
+    );
     text(&output.stdout)
         .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {line}")))
+        .map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {line}"))
+        })
         .collect()
 }
 
@@ -65,7 +72,11 @@ impl Daemon {
         let hello: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         let address = hello["listening"].as_str().and_then(|text| text.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {line:?}"));
-        Self { child, stdout, address }
+        Self {
+            child,
+            stdout,
+            address,
+        }
     }
 
     /// The same again after a kill, where clients look for it.
@@ -91,7 +102,9 @@ impl Daemon {
 
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        let status = Command::new("kill")
+            .args([&format!("-{name}"), &self.child.id().to_string()])
+            .status();
         assert!(status.expect("kill runs").success());
     }
 
@@ -101,7 +114,10 @@ impl Daemon {
         self.stdout.read_to_string(&mut rest).expect("stdout can be read");
         let status = wait(&mut self.child);
         let last = rest.lines().last().unwrap_or("null");
-        (status.code(), serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {rest:?}")))
+        (
+            status.code(),
+            serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {rest:?}")),
+        )
     }
 }
 
@@ -135,7 +151,10 @@ impl Bots {
         stdout.read_to_string(&mut printed).expect("stdout can be read");
         let status = wait(&mut self.0);
         let last = printed.lines().last().unwrap_or("null");
-        (status.code(), serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {printed:?}")))
+        (
+            status.code(),
+            serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {printed:?}")),
+        )
     }
 }
 

@@ -33,7 +33,11 @@ pub(crate) fn hello(name: &str) -> Hello {
 
 /// The Hello of somebody who commands nothing.
 pub(crate) fn watcher(feed: Feed) -> Hello {
-    Hello { role: Role::Watcher, feed, ..hello("") }
+    Hello {
+        role: Role::Watcher,
+        feed,
+        ..hello("")
+    }
 }
 
 impl Peer {
@@ -42,7 +46,10 @@ impl Peer {
         let socket = TcpStream::connect(address).expect("the daemon listens");
         socket.set_nodelay(true).expect("a TCP socket");
         socket.set_read_timeout(Some(HANG)).expect("a limit above zero");
-        Self { socket, reader: FrameReader::new(FRAME_BYTES_MAX) }
+        Self {
+            socket,
+            reader: FrameReader::new(FRAME_BYTES_MAX),
+        }
     }
 
     /// Connects and asks to be let in.
@@ -56,7 +63,10 @@ impl Peer {
     pub(crate) fn join(address: SocketAddr, hello: Hello) -> Admitted {
         let mut peer = Self::ask(address, hello);
         match peer.next() {
-            Some(ServerMessage::Welcome(welcome)) => Admitted { peer, welcome: *welcome },
+            Some(ServerMessage::Welcome(welcome)) => Admitted {
+                peer,
+                welcome: *welcome,
+            },
             other => panic!("no welcome but {other:?}"),
         }
     }
@@ -82,7 +92,11 @@ impl Peer {
 
     /// Sends a command for the next turn.
     pub(crate) fn command(&mut self, sequence: u64, command: Command) {
-        self.send(&ClientMessage::Command { sequence, at_tick: None, command });
+        self.send(&ClientMessage::Command {
+            sequence,
+            at_tick: None,
+            command,
+        });
     }
 
     /// The next message; `None` after the daemon closed the connection.
@@ -122,7 +136,9 @@ impl Peer {
     /// The answer to a command: its code (an outcome if it was accepted).
     pub(crate) fn answer(&mut self, wanted: u64) -> Code {
         self.until(|message| match message {
-            ServerMessage::Accepted { sequence, outcome, .. } if sequence == wanted => Some(outcome),
+            ServerMessage::Accepted {
+                sequence, outcome, ..
+            } if sequence == wanted => Some(outcome),
             ServerMessage::Refused { sequence, code, .. } if sequence == wanted => Some(code),
             _ => None,
         })
@@ -148,8 +164,16 @@ impl Admitted {
 
     /// What resumes this session when its World is at `next_tick` with `digest`.
     pub(crate) fn resume(&self, next_tick: u64, digest: u64) -> Resume {
-        let Welcome { session, token, run, .. } = self.welcome;
-        Resume { session, token, run, next_tick, digest }
+        let Welcome {
+            session, token, run, ..
+        } = self.welcome;
+        Resume {
+            session,
+            token,
+            run,
+            next_tick,
+            digest,
+        }
     }
 
     /// The World of the definition and snapshot that follow the welcome, and the turns that came between their parts.
@@ -164,7 +188,12 @@ impl Admitted {
                 turns.push(turn);
                 None
             }
-            ServerMessage::Snapshot { tick, part, parts, bytes } => {
+            ServerMessage::Snapshot {
+                tick,
+                part,
+                parts,
+                bytes,
+            } => {
                 snapshot.extend_from_slice(&bytes);
                 (part + 1 == parts).then_some(tick)
             }
@@ -181,5 +210,8 @@ impl Admitted {
 
 /// A Hello that needs no definition.
 pub(crate) fn without_definition(hello: Hello) -> Hello {
-    Hello { definition: Need::No, ..hello }
+    Hello {
+        definition: Need::No,
+        ..hello
+    }
 }

@@ -11,7 +11,11 @@ use crate::peer::{Peer, hello, watcher, without_definition};
 use crate::serve::ANY_PORT;
 
 fn move_to(character: CharacterId, x: i32, z: i32) -> Command {
-    Command::MoveTo { character, x: nav::Fixed::from_int(x), z: nav::Fixed::from_int(z) }
+    Command::MoveTo {
+        character,
+        x: nav::Fixed::from_int(x),
+        z: nav::Fixed::from_int(z),
+    }
 }
 
 /// A daemon on the demo, with its folder.
@@ -55,11 +59,25 @@ fn a_dropped_session_resumes_with_its_token_alone() {
     let resume = first.resume(world.tick(), world.digest());
     let mut other = Peer::join(daemon.address, hello("Bob"));
     // A name resumes nothing, a wrong token neither, and not somebody else's session.
-    assert_eq!(Peer::refused(daemon.address, hello("Ann")), Code::REJECT_NAME_TAKEN);
-    assert_eq!(Peer::refused(daemon.address, hello("aNN")), Code::REJECT_NAME_TAKEN);
-    for (session, token) in [(resume.session, [0; 16]), (other.welcome.session, resume.token), (999, resume.token)] {
+    assert_eq!(
+        Peer::refused(daemon.address, hello("Ann")),
+        Code::REJECT_NAME_TAKEN
+    );
+    assert_eq!(
+        Peer::refused(daemon.address, hello("aNN")),
+        Code::REJECT_NAME_TAKEN
+    );
+    for (session, token) in [
+        (resume.session, [0; 16]),
+        (other.welcome.session, resume.token),
+        (999, resume.token),
+    ] {
         let mut asking = hello("Ann");
-        asking.resume = Some(protocol::message::Resume { session, token, ..resume });
+        asking.resume = Some(protocol::message::Resume {
+            session,
+            token,
+            ..resume
+        });
         assert_eq!(Peer::refused(daemon.address, asking), Code::REJECT_RESUME_INVALID);
     }
     // The newer connection wins; the older one is told. It goes on where its World is.
@@ -91,17 +109,46 @@ fn every_command_gets_the_one_answer_that_its_sender_may_expect() {
     let (daemon, _data) = daemon(&["--tick-rate", "50"]);
     let mut ann = Peer::join(daemon.address, hello("Ann"));
     let own = ann.own();
-    let far = Command::MoveTo { character: own, x: nav::Fixed::from_int(16_001), z: nav::Fixed::ZERO };
+    let far = Command::MoveTo {
+        character: own,
+        x: nav::Fixed::from_int(16_001),
+        z: nav::Fixed::ZERO,
+    };
     let table = [
         (move_to(own, 30, 30), Code::APPLIED),
-        (Command::Talk { character: own, npc: CharacterId(100) }, Code::APPLIED),
-        (Command::Talk { character: own, npc: CharacterId(4_000) }, Code::UNKNOWN_NPC),
+        (
+            Command::Talk {
+                character: own,
+                npc: CharacterId(100),
+            },
+            Code::APPLIED,
+        ),
+        (
+            Command::Talk {
+                character: own,
+                npc: CharacterId(4_000),
+            },
+            Code::UNKNOWN_NPC,
+        ),
         (Command::Stop { character: own }, Code::APPLIED),
         (move_to(CharacterId(100), 3, 3), Code::REFUSED_NOT_YOURS),
         (far, Code::REFUSED_OUT_OF_RANGE),
-        (Command::Join { name: Text::cut("Eve") }, Code::REFUSED_ROLE_NOT_ALLOWED),
-        (Command::Despawn { character: own }, Code::REFUSED_ROLE_NOT_ALLOWED),
-        (Command::SwitchMap { map: Text::cut("day") }, Code::REFUSED_ROLE_NOT_ALLOWED),
+        (
+            Command::Join {
+                name: Text::cut("Eve"),
+            },
+            Code::REFUSED_ROLE_NOT_ALLOWED,
+        ),
+        (
+            Command::Despawn { character: own },
+            Code::REFUSED_ROLE_NOT_ALLOWED,
+        ),
+        (
+            Command::SwitchMap {
+                map: Text::cut("day"),
+            },
+            Code::REFUSED_ROLE_NOT_ALLOWED,
+        ),
     ];
     for (sequence, (command, code)) in (1..).zip(table) {
         ann.peer.command(sequence, command.clone());
@@ -123,7 +170,11 @@ fn every_command_gets_the_one_answer_that_its_sender_may_expect() {
         (1_004, closed + 25, Code::APPLIED),
     ] {
         let command = Command::Stop { character: own };
-        ann.peer.send(&ClientMessage::Command { sequence, at_tick: Some(at_tick), command });
+        ann.peer.send(&ClientMessage::Command {
+            sequence,
+            at_tick: Some(at_tick),
+            command,
+        });
         assert_eq!(ann.peer.answer(sequence), code, "at tick {at_tick} of {closed}");
     }
     let mut watching = Peer::join(daemon.address, watcher(Feed::Lockstep));
@@ -137,14 +188,23 @@ fn a_desync_is_told_at_once_and_healed_by_a_snapshot() {
     let (daemon, _data) = daemon(&["--tick-rate", "50"]);
     let mut ann = Peer::join(daemon.address, hello("Ann"));
     let turn = ann.peer.turn();
-    ann.peer.send(&ClientMessage::Digest { tick: turn.tick, digest: turn.digest });
-    ann.peer.send(&ClientMessage::Digest { tick: turn.tick, digest: !turn.digest });
+    ann.peer.send(&ClientMessage::Digest {
+        tick: turn.tick,
+        digest: turn.digest,
+    });
+    ann.peer.send(&ClientMessage::Digest {
+        tick: turn.tick,
+        digest: !turn.digest,
+    });
     let desync = ann.peer.until(|message| match message {
         ServerMessage::Desync(desync) => Some(desync),
         _ => None,
     });
     assert_eq!((desync.tick, desync.expected), (turn.tick, turn.digest));
-    assert!(desync.characters.iter().any(|(id, _)| *id == ann.own()), "sections name every character");
+    assert!(
+        desync.characters.iter().any(|(id, _)| *id == ann.own()),
+        "sections name every character"
+    );
     ann.peer.send(&ClientMessage::Resync);
     let tick = ann.peer.until(|message| match message {
         ServerMessage::Snapshot { tick, part: 0, .. } => Some(tick),
@@ -160,15 +220,48 @@ fn who_may_come_in() {
     let ann = Peer::join(daemon.address, hello("Ann"));
     let check = |asking, code: Code| assert_eq!(Peer::refused(daemon.address, asking), code);
     check(hello("Bob"), Code::REJECT_FULL);
-    check(protocol::Hello { role: Role::Admin, ..hello("") }, Code::REJECT_ROLE_NOT_ALLOWED);
-    check(protocol::Hello { location: Text::cut("elsewhere"), ..watcher(Feed::State) }, Code::REJECT_UNKNOWN_LOCATION);
-    check(protocol::Hello { ticket: Some(Text::cut("forged")), ..hello("") }, Code::REJECT_TICKET_INVALID);
+    check(
+        protocol::Hello {
+            role: Role::Admin,
+            ..hello("")
+        },
+        Code::REJECT_ROLE_NOT_ALLOWED,
+    );
+    check(
+        protocol::Hello {
+            location: Text::cut("elsewhere"),
+            ..watcher(Feed::State)
+        },
+        Code::REJECT_UNKNOWN_LOCATION,
+    );
+    check(
+        protocol::Hello {
+            ticket: Some(Text::cut("forged")),
+            ..hello("")
+        },
+        Code::REJECT_TICKET_INVALID,
+    );
     drop(Peer::join(daemon.address, watcher(Feed::Lockstep)));
     drop(ann);
     daemon.terminate();
     let (daemon, _data) = self::daemon(&[]);
-    for name in ["", " Ann", "Ann ", "A  B", "A\u{1b}[2J", "A\u{202e}B", "A\u{200b}B", "e\u{301}e", "12345678901234567890123456789012x", "<b>"] {
-        assert_eq!(Peer::refused(daemon.address, hello(name)), Code::REJECT_NAME_INVALID, "{name:?}");
+    for name in [
+        "",
+        " Ann",
+        "Ann ",
+        "A  B",
+        "A\u{1b}[2J",
+        "A\u{202e}B",
+        "A\u{200b}B",
+        "e\u{301}e",
+        "12345678901234567890123456789012x",
+        "<b>",
+    ] {
+        assert_eq!(
+            Peer::refused(daemon.address, hello(name)),
+            Code::REJECT_NAME_INVALID,
+            "{name:?}"
+        );
     }
     for name in ["Ann", "Zoë", "李 雷", "O'Neil-Smith_2.0"] {
         drop(Peer::join(daemon.address, hello(name)));
@@ -191,14 +284,34 @@ fn bytes_that_are_no_client_are_turned_away_and_harm_nobody() {
     trailing[0] += 1;
     let table: [(&str, Vec<u8>, Option<Code>); 9] = [
         ("length 0", vec![0; 4], None),
-        ("length 4 GiB", vec![0xff; 64], Some(Code::REJECT_NOT_THIS_PROTOCOL)),
-        ("over the cap", [&2_000u32.to_le_bytes()[..], &good[4..], &[0; 2_000]].concat(), Some(Code::REJECT_BAD_FRAME)),
+        (
+            "length 4 GiB",
+            vec![0xff; 64],
+            Some(Code::REJECT_NOT_THIS_PROTOCOL),
+        ),
+        (
+            "over the cap",
+            [&2_000u32.to_le_bytes()[..], &good[4..], &[0; 2_000]].concat(),
+            Some(Code::REJECT_BAD_FRAME),
+        ),
         ("a byte too many", trailing, Some(Code::REJECT_BAD_FRAME)),
         ("version 0", changed(9, 0), Some(Code::REJECT_VERSION)),
         ("version 2", changed(9, 2), Some(Code::REJECT_VERSION)),
-        ("other magic", changed(6, b'X'), Some(Code::REJECT_NOT_THIS_PROTOCOL)),
-        ("HTTP", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), Some(Code::REJECT_NOT_THIS_PROTOCOL)),
-        ("TLS", [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 500]].concat(), Some(Code::REJECT_NOT_THIS_PROTOCOL)),
+        (
+            "other magic",
+            changed(6, b'X'),
+            Some(Code::REJECT_NOT_THIS_PROTOCOL),
+        ),
+        (
+            "HTTP",
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+            Some(Code::REJECT_NOT_THIS_PROTOCOL),
+        ),
+        (
+            "TLS",
+            [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 500]].concat(),
+            Some(Code::REJECT_NOT_THIS_PROTOCOL),
+        ),
     ];
     for (what, bytes, code) in table {
         let mut peer = Peer::connect(daemon.address);

@@ -12,6 +12,7 @@ use protocol::Bundle;
 use serde::Serialize;
 use sim::Definition;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tracing_subscriber::EnvFilter;
 
@@ -111,8 +112,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .local_addr()
         .context("the address listened on")
         .with_status(Status::Io)?;
+    // Before anybody is told that it runs: from then on a signal ends it in order.
+    let signals = runtime.block_on(async { Signals::install() })?;
     greet(arguments, &definition, &opened, address)?;
-    let report = runtime.block_on(serve(arguments, listener, opened, &bundle))?;
+    let report = runtime.block_on(serve(arguments, listener, signals, opened, &bundle))?;
     runtime.shutdown_timeout(Duration::from_millis(100));
     summarise(arguments, &report)?;
     Ok(ExitCode::SUCCESS)
@@ -218,6 +221,7 @@ struct Listening<'a> {
 async fn serve(
     arguments: &ServeArguments,
     listener: TcpListener,
+    signals: Signals,
     opened: Opened,
     bundle: &Bundle,
 ) -> anyhow::Result<Report> {
@@ -244,7 +248,7 @@ async fn serve(
     .with_status(Status::Io)?;
     let (alive, mut all_gone) = mpsc::channel(1);
     let accepting = tokio::spawn(listener::accept(listener, location.clone(), alive));
-    wait_for_end(&location, end).await?;
+    wait_for_end(&location, signals, end).await?;
     accepting.abort();
     let report = tokio::task::spawn_blocking(move || thread.join())
         .await
@@ -257,23 +261,50 @@ async fn serve(
     Ok(report)
 }
 
+/// The signals that end the daemon in order.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From now on they come here; within a runtime.
+    fn install() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())
+                .context("SIGTERM")
+                .with_status(Status::Io)?,
+            interrupt: signal(SignalKind::interrupt())
+                .context("SIGINT")
+                .with_status(Status::Io)?,
+        })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
 /// Returns when the location has ended, by itself or because a signal came.
-async fn wait_for_end(location: &Handle, end: oneshot::Receiver<()>) -> anyhow::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+async fn wait_for_end(
+    location: &Handle,
+    mut signals: Signals,
+    end: oneshot::Receiver<()>,
+) -> anyhow::Result<()> {
     let mut end = std::pin::pin!(end);
     tokio::select! {
         _ = &mut end => return Ok(()),
-        _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
-        _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        signal = signals.next() => tracing::info!("{signal}: stopping"),
     }
     location.send(Input::Stop);
     // A second signal does not wait for the journal.
     tokio::select! {
         _ = &mut end => Ok(()),
-        _ = terminate.recv() => Err(anyhow!("stopped a second time")),
-        _ = interrupt.recv() => Err(anyhow!("stopped a second time")),
+        signal = signals.next() => Err(anyhow!("{signal}: stopped a second time")),
     }
 }
 
