@@ -11,7 +11,7 @@ use sim::Definition;
 use super::fields::{self, Difference};
 use super::input;
 use super::output::Output;
-use super::replay::{definition, find, read_failed};
+use super::replay::{check_ruleset, definition, find, read_failed};
 use crate::exit::{Status, WithStatus, bad_input};
 use crate::journal::playback::Since;
 use crate::journal::reader::JournalReader;
@@ -104,6 +104,7 @@ impl Side {
         let journal = journals.remove(0);
         let mut reader = journal.read().map_err(read_failed)?;
         let definition = definition(&reader)?;
+        check_ruleset(&reader, &definition)?;
         let Some(Record::Keyframe(keyframe)) = reader.next().map_err(read_failed)? else {
             unreachable!("a segment's second record is a keyframe, or it is refused");
         };

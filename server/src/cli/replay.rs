@@ -120,11 +120,18 @@ pub(crate) fn read_failed(error: ReadError) -> anyhow::Error {
 /// # Errors
 /// This release does not accept it.
 pub(crate) fn definition(reader: &JournalReader) -> anyhow::Result<Definition> {
-    let definition = playback::definition(reader.bundle()).with_status(Status::DamagedData)?;
+    playback::definition(reader.bundle()).with_status(Status::DamagedData)
+}
+
+/// Whether this release can step the Worlds of a journal as they were stepped when it was recorded.
+///
+/// # Errors
+/// It was recorded by another ruleset.
+pub(crate) fn check_ruleset(reader: &JournalReader, definition: &Definition) -> anyhow::Result<()> {
     let header = reader.header();
     let known = (sim::RULESET, sim::ruleset_hash(definition.planner()));
     if (header.ruleset, header.ruleset_hash) == known {
-        return Ok(definition);
+        return Ok(());
     }
     Err(anyhow::anyhow!(
         "{}: made by ruleset {} ({:016x}), this release plays {} ({:016x})",
@@ -135,6 +142,17 @@ pub(crate) fn definition(reader: &JournalReader) -> anyhow::Result<Definition> {
         known.1
     ))
     .with_status(Status::DamagedData)
+}
+
+impl ReplayArguments {
+    fn verifies(&self) -> bool {
+        self.verify || self.print.is_none()
+    }
+
+    /// Whether Worlds are stepped at all: what was recorded can be printed without.
+    fn steps(&self) -> bool {
+        self.verifies() || self.print == Some(Print::State)
+    }
 }
 
 /// One journal being replayed.
@@ -211,10 +229,14 @@ struct PrintedState<'a> {
 impl<'a> Replay<'a> {
     fn begin(journal: &'a Journal, arguments: &'a ReplayArguments) -> anyhow::Result<Self> {
         let reader = journal.read().map_err(read_failed)?;
+        let definition = definition(&reader)?;
+        if arguments.steps() {
+            check_ruleset(&reader, &definition)?;
+        }
         Ok(Self {
             arguments,
             journal,
-            definition: definition(&reader)?,
+            definition,
             reader,
             until: arguments.until.unwrap_or(u64::MAX),
         })
@@ -227,8 +249,7 @@ impl<'a> Replay<'a> {
         let started = Instant::now();
         let first_tick = first.tick;
         let mut last = (first.tick, first.digest);
-        let verifies = self.arguments.verify || self.arguments.print.is_none();
-        let mut verifier = match verifies {
+        let mut verifier = match self.arguments.verifies() {
             true => Some(Verifier::begin(&self.definition, &first)?),
             false => None,
         };

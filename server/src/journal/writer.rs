@@ -153,11 +153,14 @@ impl Writer {
         self.file.try_clone()
     }
 
-    /// Ends the segment in order.
+    /// Ends the segment in order. What is before the Close record is made durable first, so that the record says so: in
+    /// a closed segment nothing can be taken for a torn end.
     ///
     /// # Errors
     /// It could not be written or synced.
     pub(crate) fn close(mut self, close: Close) -> Result<(), Failure> {
+        self.write()?;
+        self.sync()?;
         self.push(&Record::Close(close))?;
         self.write()?;
         self.sync()

@@ -7,7 +7,7 @@ use super::yard::{Yard, digest_at, everything_in};
 use crate::exit::Status;
 use crate::journal::OpenError;
 use crate::journal::reader::{ReadError, SegmentReader, torn_or_damaged};
-use crate::journal::record::Record;
+use crate::journal::record::{CloseReason, Record};
 
 /// Where each record of a segment begins, and its end.
 fn offsets(path: &Path) -> Vec<u64> {
@@ -202,6 +202,24 @@ fn the_watermark_decides_between_a_torn_end_and_damage() {
             fs::remove_file(yard.last_segment()).expect("the next segment");
         }
     }
+}
+
+#[test]
+fn nothing_in_a_closed_segment_is_a_torn_end() {
+    let yard = Yard::new();
+    let mut daemon = yard.start();
+    daemon.play(4);
+    daemon.close(CloseReason::Stopped);
+    let path = yard.last_segment();
+    let offsets = offsets(&path);
+    let close = offsets[offsets.len() - 2];
+    for &offset in &offsets[..offsets.len() - 2] {
+        flip(&path, offset as usize + 20);
+        assert_eq!(read(&path).1, Found::Damaged(offset));
+        flip(&path, offset as usize + 20);
+    }
+    flip(&path, close as usize + 20);
+    assert_eq!(read(&path).1, Found::Torn(close));
 }
 
 #[test]
