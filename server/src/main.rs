@@ -3,7 +3,6 @@
 
 mod cli;
 mod exit;
-#[allow(dead_code, unused_imports)] // until every subcommand that uses it is there
 mod journal;
 mod listener;
 mod location;

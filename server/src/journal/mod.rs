@@ -16,15 +16,14 @@ pub(crate) mod offline;
 pub(crate) mod playback;
 pub(crate) mod reader;
 pub(crate) mod record;
-mod recovery;
+pub(crate) mod recovery;
 pub(crate) mod run;
 pub(crate) mod segment;
 pub(crate) mod sessions;
 pub(crate) mod thread;
 pub(crate) mod writer;
 
-pub(crate) use offline::Recorder;
-pub(crate) use recovery::{OpenError, OpenOptions, Opened, open};
+pub(crate) use recovery::{OpenOptions, Opened, open};
 pub(crate) use thread::JournalThread;
 pub(crate) use writer::{Failure, Writer};
 

@@ -202,8 +202,6 @@ pub(crate) fn append_record(
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) kind: Kind,
-    /// Where it begins.
-    pub(crate) offset: u64,
     pub(crate) payload: &'a [u8],
 }
 
@@ -336,7 +334,6 @@ impl Frames {
         self.offset += self.record.len() as u64;
         Ok(Some(Frame {
             kind,
-            offset,
             payload: &self.record[RECORD_HEADER_BYTES..],
         }))
     }
@@ -366,18 +363,17 @@ pub(crate) fn proof_of_damage(file: &mut File, bad: u64, end: u64) -> io::Result
             continue;
         }
         let head: [u8; RECORD_HEADER_BYTES] = part(&window, inside);
-        let step = match check_head(&head, offset) {
+        let whole = match check_head(&head, offset) {
             Ok((_, length)) if u64::from(length) <= end - offset - RECORD_HEADER_BYTES as u64 => {
-                if is_whole(file, offset, &head, length)? {
-                    if u64::from(u32::from_le_bytes(part(&head, 8))) > bad {
-                        return Ok(Some(offset));
-                    }
-                    RECORD_HEADER_BYTES as u64 + u64::from(length)
-                } else {
-                    1
-                }
+                is_whole(file, offset, &head, length)?.then_some(length)
             }
-            _ => 1,
+            _ => None,
+        };
+        let durable = u64::from(u32::from_le_bytes(part(&head, 8)));
+        let step = match whole {
+            Some(_) if durable > bad => return Ok(Some(offset)),
+            Some(length) => RECORD_HEADER_BYTES as u64 + u64::from(length),
+            None => 1,
         };
         offset += step;
     }

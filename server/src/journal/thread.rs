@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -23,7 +22,6 @@ const BATCHES_PER_WRITE_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct JournalThread<R> {
     inputs: Sender<Input<R>>,
-    behind: Arc<AtomicUsize>,
     /// Why the thread has ended, if it was not asked to.
     failure: Arc<Mutex<Option<Failure>>>,
     thread: Option<JoinHandle<Result<(), Failure>>>,
@@ -55,13 +53,11 @@ impl<R: Send + 'static> JournalThread<R> {
         failed: impl FnOnce(&Failure) + Send + 'static,
     ) -> io::Result<Self> {
         let (inputs, queue) = mpsc::channel();
-        let behind = Arc::new(AtomicUsize::new(0));
         let syncer = Syncer::spawn(writer.share_file()?, inputs.clone())?;
-        let shared = Arc::clone(&behind);
         let failure = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&failure);
         let thread = thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            let result = run(writer, &queue, syncer, release, &shared);
+            let result = run(writer, &queue, syncer, release);
             if let Err(failure) = &result {
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.clone());
                 failed(failure);
@@ -70,7 +66,6 @@ impl<R: Send + 'static> JournalThread<R> {
         })?;
         Ok(Self {
             inputs,
-            behind,
             failure,
             thread: Some(thread),
         })
@@ -81,7 +76,6 @@ impl<R: Send + 'static> JournalThread<R> {
     /// # Errors
     /// The thread has ended: why it did.
     pub(crate) fn append(&self, records: Vec<Record>, release: R) -> Result<(), Failure> {
-        self.behind.fetch_add(1, Ordering::Relaxed);
         self.inputs
             .send(Input::Append { records, release })
             .map_err(|_| self.failure())
@@ -90,11 +84,6 @@ impl<R: Send + 'static> JournalThread<R> {
     fn failure(&self) -> Failure {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.clone().unwrap_or(Failure::Closed)
-    }
-
-    /// Batches that were handed over and are not yet written.
-    pub(crate) fn behind(&self) -> usize {
-        self.behind.load(Ordering::Relaxed)
     }
 
     /// Ends the segment in order: everything handed over and a Close record are written, released and synced.
@@ -128,7 +117,6 @@ fn run<R: Send + 'static>(
     queue: &Receiver<Input<R>>,
     syncer: Syncer,
     mut release: impl FnMut(R),
-    behind: &AtomicUsize,
 ) -> Result<(), Failure> {
     let mut releases = Vec::new();
     let mut next_sync = Instant::now() + SYNC_EVERY;
@@ -162,7 +150,6 @@ fn run<R: Send + 'static>(
         }
         if !releases.is_empty() {
             writer.write()?;
-            behind.fetch_sub(releases.len(), Ordering::Relaxed);
             releases.drain(..).for_each(&mut release);
         }
         match end {

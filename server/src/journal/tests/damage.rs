@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::yard::{Yard, digest_at, everything_in};
 use crate::exit::Status;
-use crate::journal::OpenError;
 use crate::journal::reader::{ReadError, SegmentReader, torn_or_damaged};
 use crate::journal::record::{CloseReason, Record};
+use crate::journal::recovery::OpenError;
 
 /// Where each record of a segment begins, and its end.
 fn offsets(path: &Path) -> Vec<u64> {

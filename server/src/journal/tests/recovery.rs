@@ -8,10 +8,10 @@ use sim::CharacterId;
 use super::yard::{self, Yard, digest_at, everything_in};
 use super::{memory_folder, session, stop};
 use crate::exit::Status;
-use crate::journal::OpenError;
 use crate::journal::offline::Recorder;
 use crate::journal::reader::{self, JournalReader};
 use crate::journal::record::{Answer, CloseReason, Record, SessionState};
+use crate::journal::recovery::OpenError;
 
 /// The ticks and digests of a whole run, read across its segments.
 fn turns(reader: &mut JournalReader) -> Vec<(u64, u64)> {

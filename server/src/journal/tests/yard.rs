@@ -15,7 +15,8 @@ use super::{TryIntoList, memory_folder, session, stop};
 use crate::journal::offline::outcomes;
 use crate::journal::playback;
 use crate::journal::record::{Close, CloseReason, Keyframe, Record, SessionState, Sessions, Turn};
-use crate::journal::{OpenError, OpenOptions, Opened, Writer, open};
+use crate::journal::recovery::OpenError;
+use crate::journal::{OpenOptions, Opened, Writer, open};
 
 const LOCATION: &str = r#"{"name": "yard", "tickRate": 10, "maps": {"yard": "yard.txt"}, "startMap": "yard",
     "spawns": [{"x": 1, "z": 1}, {"x": 3, "z": 1}],
