@@ -29,6 +29,38 @@ fn bundles() {
     check("bundle", &samples::bundles());
 }
 
+#[test]
+fn examples_of_the_documentation_are_vectors() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let document = std::fs::read_to_string(root.join("../docs/PROTOCOL.md")).expect("the documentation");
+    let vectors: String = ["client", "server"]
+        .map(|file| std::fs::read_to_string(root.join("vectors").join(format!("{file}.hex"))).expect(file))
+        .concat();
+    let examples: Vec<&str> = document
+        .split("\n```\n")
+        .filter(|block| block.contains(" = ") && block.lines().count() == 1)
+        .collect();
+    assert!(examples.len() >= 4, "the examples are not found");
+    for example in examples {
+        assert!(
+            vectors.lines().any(|line| line == example),
+            "no vector: {example}"
+        );
+    }
+}
+
+#[test]
+fn codes_of_the_documentation_are_the_ones_known() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/PROTOCOL.md");
+    let document = std::fs::read_to_string(path).expect("the documentation");
+    for (code, name) in protocol::Code::KNOWN.iter().filter(|(code, _)| code.0 > 0) {
+        assert!(
+            document.contains(&format!(" {} {name} ", code.0)),
+            "{code} is not documented"
+        );
+    }
+}
+
 /// A file has a line for each sample: its name, `=`, its bytes in hexadecimal.
 fn check<T: Encode + Decode<()> + PartialEq + Debug>(file: &str, samples: &[(String, T)]) {
     let mut lines = String::new();
