@@ -124,6 +124,7 @@ impl World {
             self.planner_mut().unblock(circle);
         }
         self.characters.remove(index);
+        self.waypoints.remove(index);
         for character in &mut self.characters {
             if character.blocked_by == Some(id) {
                 character.blocked_by = None;
@@ -150,6 +151,7 @@ impl World {
         let index = self.characters.partition_point(|other| other.id < character.id);
         self.characters.insert(index, character);
         self.standing.insert(index, None);
+        self.waypoints.insert(index, Point::default());
         self.placed(index);
     }
 

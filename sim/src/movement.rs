@@ -1,8 +1,8 @@
 //! Step 4: everybody with a path takes a step, in id order (spec 3.3).
 
-use nav::Fixed;
+use nav::{Fixed, Point};
 
-use crate::character::Animation;
+use crate::character::{Animation, Character};
 use crate::event::Event;
 use crate::space::Delta;
 use crate::world::World;
@@ -35,16 +35,17 @@ impl World {
         if !character.has_path() {
             return None;
         }
-        let mut current = character.current_waypoint_index as usize;
-        while let Some(waypoint) = character.path_waypoints.get(current) {
-            if !space.within(*waypoint, character.position, WALK_THRESHOLD) {
-                character.current_waypoint_index = current as u32;
-                return Some(space.step_toward(character.position, *waypoint, character.walk_speed));
-            }
-            current += 1;
+        let waypoint = &mut self.waypoints[index];
+        while space.within(*waypoint, character.position, WALK_THRESHOLD) {
+            character.current_waypoint_index += 1;
+            let current = character.current_waypoint_index as usize;
+            let Some(next) = character.path_waypoints.get(current) else {
+                self.arrive(index, events);
+                return None;
+            };
+            *waypoint = *next;
         }
-        self.arrive(index, events);
-        None
+        Some(space.step_toward(character.position, *waypoint, character.walk_speed))
     }
 
     /// Takes the step if nobody is in the way (4c to 4f).
@@ -76,4 +77,12 @@ impl World {
             }
         }
     }
+}
+
+/// The waypoint that a character walks to; without a path it means nothing.
+pub(crate) fn current_waypoint(character: &Character) -> Point {
+    let waypoint = character
+        .path_waypoints
+        .get(character.current_waypoint_index as usize);
+    waypoint.copied().unwrap_or_default()
 }

@@ -115,7 +115,8 @@ impl World {
         character.blocked_by = None;
         character.navigation_retry_remaining = 0;
         character.search_ran_out = self.route.search_ran_out || cut;
-        if character.has_path() {
+        if let Some(first) = character.path_waypoints.first() {
+            self.waypoints[index] = *first;
             return;
         }
         if self.route.found {

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use nav::{Circle, MapEdits, Planner, Route};
+use nav::{Circle, MapEdits, Planner, Point, Route};
 
 use crate::character::{Character, CharacterId};
 use crate::command::{Command, Label};
 use crate::definition::Definition;
 use crate::digest::Encoded;
 use crate::event::Event;
+use crate::movement::current_waypoint;
 use crate::neighbours::Neighbours;
 use crate::planning::standing_circle;
 use crate::snapshot::{MapState, Sections};
@@ -38,6 +39,9 @@ pub struct World {
     pub(crate) space: Space,
     /// Per character the circle that the planner in use has for it; from the characters (see `planning`).
     pub(crate) standing: Vec<Option<Circle>>,
+    /// Per character the waypoint it walks to, if it has a path: from path and index. The paths themselves lie all over the
+    /// heap, and most steps need no more of them than this.
+    pub(crate) waypoints: Vec<Point>,
     /// From the characters; stale between a command that puts somebody elsewhere and its next use.
     pub(crate) neighbours: Neighbours,
     pub(crate) neighbours_stale: bool,
@@ -118,6 +122,7 @@ impl World {
             definition: definition.clone(),
             space: Space,
             standing: Vec::new(),
+            waypoints: Vec::new(),
             neighbours: Neighbours::default(),
             neighbours_stale: true,
             map_changed: false,
@@ -131,6 +136,7 @@ impl World {
     /// Builds everything that is derived from the state.
     pub(crate) fn rebuild(&mut self) {
         self.standing = vec![None; self.characters.len()];
+        self.waypoints = self.characters.iter().map(current_waypoint).collect();
         for index in 0..self.characters.len() {
             self.sync_standing(index);
         }
@@ -283,6 +289,11 @@ impl World {
         let standing = self.characters.iter().map(standing_circle);
         if !standing.eq(self.standing.iter().copied()) {
             return Err(format!("tick {}: standing obstacles", self.tick));
+        }
+        let walking = self.characters.iter().zip(&self.waypoints);
+        let mut walking = walking.filter(|(character, _)| character.has_path());
+        if walking.any(|(character, waypoint)| current_waypoint(character) != *waypoint) {
+            return Err(format!("tick {}: current waypoints", self.tick));
         }
         let mut neighbours = Neighbours::default();
         neighbours.rebuild(&self.characters);
