@@ -198,17 +198,24 @@ impl Layer {
 }
 
 /// Clears the positions `from` to `to` − 1.
+#[inline(always)]
 fn clear_span(lines: &mut Lines, line: u32, from: u32, to: u32) {
-    let first = lines.first_word(line) + (from / WORD) as usize;
-    let last = lines.first_word(line) + ((to - 1) / WORD) as usize;
-    let from_bit = !0 << (from % WORD);
-    let to_bit = !0 >> (WORD - 1 - (to - 1) % WORD);
+    let mut first = lines.first_word(line) + (from / WORD) as usize;
     let words = lines.words_mut();
-    if first == last {
-        words[first] &= !(from_bit & to_bit);
-    } else {
-        words[first] &= !from_bit;
-        words[first + 1..last].fill(0);
-        words[last] &= !to_bit;
+    let shift = from % WORD;
+    let mut left = to - from;
+    if shift + left <= WORD {
+        words[first] &= !((!0 >> (WORD - left)) << shift);
+        return;
+    }
+    words[first] &= !(!0 << shift);
+    left -= WORD - shift;
+    while left >= WORD {
+        first += 1;
+        words[first] = 0;
+        left -= WORD;
+    }
+    if left > 0 {
+        words[first + 1] &= !0 << left;
     }
 }

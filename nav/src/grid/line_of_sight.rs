@@ -43,18 +43,15 @@ pub(crate) fn first_blocker(rows: &Lines, from: Cell, to: Cell) -> Option<Cell> 
     None
 }
 
-/// `cell` is one of those that the line of sight between `from` and `to` needs free.
+/// `cell` is one of those that the line of sight between `from` and `to` needs free; none of the three are the same.
+#[inline(always)]
 pub(crate) fn touches(from: Cell, to: Cell, cell: Cell) -> bool {
-    let (total_x, total_z) = (
-        i64::from(to.x) - i64::from(from.x),
-        i64::from(to.z) - i64::from(from.z),
-    );
-    let (offset_x, offset_z) = (
-        i64::from(cell.x) - i64::from(from.x),
-        i64::from(cell.z) - i64::from(from.z),
-    );
-    let (sign_x, sign_z) = (if total_x < 0 { -1 } else { 1 }, if total_z < 0 { -1 } else { 1 });
-    let (nx, nz) = (total_x * sign_x, total_z * sign_z);
-    let (i, j) = (offset_x * sign_x, offset_z * sign_z);
-    0 <= i && i <= nx && 0 <= j && j <= nz && 2 * (i * nz - j * nx).abs() <= nx + nz
+    let offset = |a: u32, b: u32| i64::from(a as i32 - b as i32);
+    let (total_x, total_z) = (offset(to.x, from.x), offset(to.z, from.z));
+    let (x, z) = (offset(cell.x, from.x), offset(cell.z, from.z));
+    let cross = x * total_z - z * total_x;
+    // Near the line, and between its ends in both coordinates: as far from one as it is not from the other.
+    2 * cross.abs() <= total_x.abs() + total_z.abs()
+        && x.abs() + (total_x - x).abs() == total_x.abs()
+        && z.abs() + (total_z - z).abs() == total_z.abs()
 }

@@ -147,7 +147,7 @@ impl GridSearch {
         self.way(from, to, demand, false).ok()?;
         let end = self.grid.index_of(to);
         self.fill_chain(end);
-        cells.extend(self.chain.iter().map(|cell| (cell.x, cell.z)));
+        cells.extend(self.chain.iter().rev().map(|cell| (cell.x, cell.z)));
         Some(self.search.cost(end))
     }
 
@@ -221,7 +221,9 @@ impl GridSearch {
                 self.fill_chain(end);
                 if query.want_cells {
                     route.cost = self.search.cost(end);
-                    route.cells.extend(self.chain.iter().map(|cell| (cell.x, cell.z)));
+                    route
+                        .cells
+                        .extend(self.chain.iter().rev().map(|cell| (cell.x, cell.z)));
                 }
                 smooth::pull(self.overlay.rows(), &self.chain, |cell| {
                     route.waypoints.push(self.grid.centre_of(cell));
@@ -319,7 +321,7 @@ impl GridSearch {
         }
     }
 
-    /// The jumps from the start to `end`, filled in with their unit steps.
+    /// The jumps from the start to `end`, filled in with their unit steps; from the end to the start.
     fn fill_chain(&mut self, end: u32) {
         self.chain.clear();
         let mut cell = self.grid.cell_at(end);
@@ -340,7 +342,6 @@ impl GridSearch {
             }
             node = parent;
         }
-        self.chain.reverse();
     }
 }
 

@@ -5,37 +5,38 @@ use super::{Cell, Grid, Lines};
 use crate::{Point, Route};
 
 /// Blockers that are remembered: the next candidate's line mostly runs into the one that stopped the last.
-const REMEMBERED: usize = 4;
+const REMEMBERED: usize = 3;
 
-/// String pulling: calls `keep` for the cells of the chain that are kept, in order, from the first to the last.
+/// String pulling: calls `keep` for the cells of the chain that are kept, in order, from the first to the last. `chain` is
+/// the chain from its end to its start.
 ///
 /// PERF: a candidate is given up without a walk if one of the cells that stopped earlier ones lies in its line;
 /// `peers * smooth`.
 pub(crate) fn pull(rows: &Lines, chain: &[Cell], mut keep: impl FnMut(Cell)) {
-    let mut blockers = [None; REMEMBERED];
-    let mut oldest = 0;
-    let mut anchor = 0;
-    keep(chain[0]);
-    while anchor + 1 < chain.len() {
-        let mut last = chain.len() - 1;
-        // A unit step of the chain is always in sight.
-        while last > anchor + 1 {
-            let (from, to) = (chain[anchor], chain[last]);
-            if !blockers
+    // A cell that blocks nothing, until there are others: the anchor.
+    let mut blockers = [chain[chain.len() - 1]; REMEMBERED];
+    let mut rest = chain;
+    while let [ahead @ .., anchor] = rest {
+        keep(*anchor);
+        let Some((_, farther)) = ahead.split_last() else {
+            return;
+        };
+        // The last of the chain in sight; a unit step always is.
+        let seen = farther.iter().position(|candidate| {
+            if blockers
                 .iter()
-                .flatten()
-                .any(|blocker| touches(from, to, *blocker))
+                .any(|blocker| blocker != anchor && touches(*anchor, *candidate, *blocker))
             {
-                let Some(blocker) = first_blocker(rows, from, to) else {
-                    break;
-                };
-                blockers[oldest] = Some(blocker);
-                oldest = (oldest + 1) % REMEMBERED;
+                return false;
             }
-            last -= 1;
-        }
-        anchor = last;
-        keep(chain[anchor]);
+            let blocker = first_blocker(rows, *anchor, *candidate);
+            if let Some(blocker) = blocker {
+                blockers.rotate_right(1);
+                blockers[0] = blocker;
+            }
+            blocker.is_none()
+        });
+        rest = &ahead[..=seen.unwrap_or(farther.len())];
     }
 }
 
