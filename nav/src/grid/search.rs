@@ -9,11 +9,11 @@ use crate::search::{Progress, Search};
 use crate::{Circle, Fixed, Goal, Point, Query, Route, SearchStats};
 
 /// Expanded cells before anybody asks whether the target is shut in: most searches end within them.
-const EXPANDED_FIRST: u32 = 32;
+const EXPANDED_FIRST: u32 = 64;
 /// Words that a target is then flooded by, to see whether it is: people who stand close leave small pockets.
 const POCKET_WORDS: u32 = 16;
 /// Expanded cells before both sides are flooded in earnest.
-const EXPANDED_SECOND: u32 = 224;
+const EXPANDED_SECOND: u32 = 192;
 /// Each side is then flooded by one word per so many cells expanded since the pause before.
 const EXPANDED_PER_WORD: u32 = 2;
 
@@ -121,6 +121,11 @@ impl GridSearch {
         self.overlay.unblock_all(&self.grid);
     }
 
+    /// The cell is in the grid, walkable, and nobody stands on it.
+    pub fn is_free(&self, cell: Cell) -> bool {
+        self.grid.is_walkable(cell) && self.overlay.rows().get(cell.z, cell.x)
+    }
+
     /// `find_path` (spec 2.4): to the end, snapped by at most 8 m, or nowhere. `also`: circles in the way of this query.
     pub fn find_path(&mut self, from: Point, to: Point, also: &[Circle]) -> Route {
         self.find(from, to, also, Goal::Exact)
@@ -135,9 +140,8 @@ impl GridSearch {
     /// reach each other. Circles that stand are in the way.
     pub fn find_chain(&mut self, from: Cell, to: Cell, cells: &mut Vec<(u32, u32)>) -> Option<u32> {
         cells.clear();
-        let is_free = |cell: Cell| self.grid.is_walkable(cell) && self.overlay.rows().get(cell.z, cell.x);
         let same_component = self.grid.component_of(from) == self.grid.component_of(to);
-        if !(is_free(from) && is_free(to) && same_component) {
+        if !(self.is_free(from) && self.is_free(to) && same_component) {
             return None;
         }
         let demand = Demand {
