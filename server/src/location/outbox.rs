@@ -59,6 +59,8 @@ pub(crate) enum Parcel {
     },
     /// Never dropped, of no particular order among turns.
     Control(Bytes),
+    /// The clock has changed; of no use before the Welcome, which comes with the clock of its time.
+    Clock(Bytes),
     /// Never dropped; not before the turn or snapshot that contains the command.
     Answer {
         /// The tick in which the command ran.
@@ -183,10 +185,14 @@ impl Outbox {
 
     /// Takes a parcel, never waits.
     pub(crate) fn push(&self, parcel: Parcel, now: Instant) {
-        if let Parcel::Welcome { characters, .. } = &parcel {
-            // A connection is admitted once; should it happen again, the first word stands.
-            let _ = self.characters.set(characters.clone());
-            self.admitted.notify_one();
+        match &parcel {
+            Parcel::Welcome { characters, .. } => {
+                // A connection is admitted once; should it happen again, the first word stands.
+                let _ = self.characters.set(characters.clone());
+                self.admitted.notify_one();
+            }
+            Parcel::Clock(_) if self.characters().is_none() => return,
+            _ => {}
         }
         self.lock().push(parcel, now);
         self.filled.notify_one();
@@ -232,7 +238,9 @@ impl Queue {
             return;
         }
         match parcel {
-            Parcel::Welcome { frame, .. } | Parcel::Control(frame) => self.push_control(frame),
+            Parcel::Welcome { frame, .. } | Parcel::Control(frame) | Parcel::Clock(frame) => {
+                self.push_control(frame);
+            }
             Parcel::Reject { code, message } => self.finish(End::Reject(code, message)),
             Parcel::Close { code, message } => self.finish(End::Close(code, message)),
             Parcel::Answer { tick, frame } => self.push_answer(tick, frame, now),
@@ -547,6 +555,25 @@ mod tests {
         };
         check(Parcel::Control(frame("pong")));
         check(answer(1));
+    }
+
+    #[test]
+    fn nothing_stands_before_the_welcome() {
+        let outbox = Outbox::new();
+        let welcome = Parcel::Welcome {
+            frame: frame("welcome"),
+            characters: Vec::new(),
+        };
+        for parcel in [
+            Parcel::Clock(frame("1")),
+            turn(0),
+            welcome,
+            Parcel::Clock(frame("2")),
+        ] {
+            outbox.push(parcel, Instant::now());
+        }
+        let batch = outbox.lock().batch().expect("two frames");
+        assert_eq!(batch.frames, [frame("welcome"), frame("2")]);
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::journal::{Failure, JournalThread, Writer};
 const INPUTS_AT_ONCE: usize = 1_024;
 /// How far the location may be ahead of what is written, seconds; past that its clock holds (spec 5.6).
 const AHEAD_SECONDS_MAX: u64 = 2;
+/// Longest time of a turn that the summary tells from longer ones, µs.
+const TICK_US_MAX: u64 = 600_000_000;
 /// How often a clock that holds is looked at.
 const HELD_POLL: Duration = Duration::from_millis(10);
 
@@ -134,7 +136,7 @@ pub(crate) fn spawn(
         next_tick: AtomicU64::new(location.next_tick()),
         times: Mutex::new(Times {
             overruns: 0,
-            tick_us: Histogram::new(3).map_err(io::Error::other)?,
+            tick_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
         }),
         period_us,
     });
@@ -316,7 +318,7 @@ impl Task {
                 }
                 Output::Clock(frame) => {
                     for outbox in self.outboxes.values() {
-                        deliveries.push(Delivery::One(Arc::clone(outbox), Parcel::Control(frame.clone())));
+                        deliveries.push(Delivery::One(Arc::clone(outbox), Parcel::Clock(frame.clone())));
                     }
                     *self.clock_frame.lock().unwrap_or_else(PoisonError::into_inner) = frame;
                 }
