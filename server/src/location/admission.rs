@@ -307,9 +307,10 @@ impl Location {
         let Some(session) = self.roster.get_mut(number) else {
             return;
         };
-        session.characters.retain(|own| *own != character);
-        if session.characters.is_empty() {
+        if session.characters.iter().all(|own| *own == character) {
             self.end(number, out);
+        } else {
+            session.characters.retain(|own| *own != character);
         }
     }
 

@@ -202,6 +202,27 @@ enum Delivery {
 
 impl Task {
     fn run(mut self) -> Result<Report, Failure> {
+        let ended = self.run_turns().and_then(|()| self.tell_all());
+        let (next_tick, digest) = (self.location.next_tick(), self.location.digest());
+        // Closing tells also why the journal could not be kept before.
+        self.journal.close(next_tick, digest, CloseReason::Stopped)?;
+        ended?;
+        let times = self
+            .delivered
+            .times
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Ok(Report {
+            counters: self.location.counters(),
+            overruns: times.overruns,
+            tick_us: times.tick_us.clone(),
+            last_tick: next_tick.checked_sub(1),
+            digest,
+        })
+    }
+
+    /// Returns when the daemon is to end.
+    fn run_turns(&mut self) -> Result<(), Failure> {
         let first_tick = self.location.next_tick();
         let last_tick = self
             .settings
@@ -210,7 +231,7 @@ impl Task {
         loop {
             let stop = self.take_inputs()?;
             if stop || last_tick.is_some_and(|last| self.location.next_tick() >= last) {
-                break;
+                return Ok(());
             }
             if self.now_us() >= self.location.due_us() && !self.is_too_far_ahead() {
                 let started = Instant::now();
@@ -219,7 +240,13 @@ impl Task {
                 self.perform(Some((tick, started)))?;
             }
         }
-        self.stop()
+    }
+
+    /// The daemon ends: everybody is told.
+    fn tell_all(&mut self) -> Result<(), Failure> {
+        let now_us = self.now_us();
+        self.location.take(Input::Stop, now_us, &mut self.outputs);
+        self.perform(None)
     }
 
     /// Waits until something comes or the turn is due, and takes what is there. Returns whether the daemon ends.
@@ -260,28 +287,6 @@ impl Task {
         let now_us = self.now_us();
         self.location.take(envelope.input, now_us, &mut self.outputs);
         drop(envelope.permit);
-    }
-
-    /// Ends in order: everybody is told, the journal gets its Close record.
-    fn stop(mut self) -> Result<Report, Failure> {
-        let now_us = self.now_us();
-        self.location.take(Input::Stop, now_us, &mut self.outputs);
-        self.perform(None)?;
-        let next_tick = self.location.next_tick();
-        self.journal
-            .close(next_tick, self.location.digest(), CloseReason::Stopped)?;
-        let times = self
-            .delivered
-            .times
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Ok(Report {
-            counters: self.location.counters(),
-            overruns: times.overruns,
-            tick_us: times.tick_us.clone(),
-            last_tick: next_tick.checked_sub(1),
-            digest: self.location.digest(),
-        })
     }
 
     /// Does what the location has put out: records and what waits for them go to the journal together.
