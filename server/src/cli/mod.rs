@@ -13,6 +13,7 @@ mod map;
 mod output;
 mod path;
 mod question;
+mod recorded;
 mod replay;
 mod serve;
 mod simulate;

@@ -8,10 +8,12 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use protocol::Origin;
 use serde::Serialize;
-use sim::{Character, Command, Definition, Event, MapState, World};
+use serde_json::Value;
+use sim::{Character, Definition, Event, MapState, World};
 
 use super::fields::{self, Difference};
 use super::output::{self, Output};
+use super::recorded::command_form;
 use super::simulate;
 use crate::exit::{Status, WithStatus, bad_input};
 use crate::journal::offline::outcomes;
@@ -203,7 +205,7 @@ struct Found {
 #[derive(Serialize)]
 struct PrintedCommand<'a> {
     tick: u64,
-    command: &'a Command,
+    command: Value,
     origin: PrintedOrigin<'a>,
     outcome: u16,
 }
@@ -295,7 +297,7 @@ impl<'a> Replay<'a> {
         for (command, origin) in turn.commands.iter().zip(turn.origins.iter()) {
             let printed = PrintedCommand {
                 tick: turn.tick,
-                command,
+                command: command_form(command, self.definition.tick_rate()),
                 origin: match origin {
                     Origin::Session {
                         session, sequence, ..
@@ -316,7 +318,7 @@ impl<'a> Replay<'a> {
                     PrintedOrigin::Roster { session } => format!("roster for session {session}"),
                     PrintedOrigin::Admin { actor } => format!("admin {actor:?}"),
                 };
-                let command = serde_json::to_string(command)?;
+                let command = printed.command;
                 let outcome = origin_outcome(printed.outcome);
                 output.line(format_args!("{:>8}  {origin}: {command}{outcome}", turn.tick))?;
             }
