@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use nav::{Cell, Circle, Fixed, Goal, Grid, GridParameters, GridSearch, Point, Query, Route};
+use nav::{Cell, Circle, Fixed, Goal, GridSearch, Point, Query, Route, text};
 use pathfinding::prelude::astar;
 use serde_json::Value;
 
@@ -27,7 +27,9 @@ fn main() {
 }
 
 fn measure(map: &str) {
-    let grid = read_grid(&read(&format!("{map}.txt")));
+    let grid = text::parse(map, read(&format!("{map}.txt")).as_bytes())
+        .expect("a grid")
+        .grid();
     let circles = read_circles(&read(&format!("{map}.obstacles.json")));
     let connected = read_queries(&read(&format!("{map}.conn.jsonl")));
     let mixed = read_queries(&read(&format!("{map}.mixed.jsonl")));
@@ -220,27 +222,4 @@ fn read_circles(text: &str) -> Vec<Circle> {
         radius: fixed(&circle["radius"]),
     };
     value.as_array().expect("an array").iter().map(read).collect()
-}
-
-fn read_grid(text: &str) -> Grid {
-    let mut value = BTreeMap::new();
-    let mut walkable = Vec::new();
-    for line in text.lines() {
-        if let Some((key, text)) = line.split_once(' ') {
-            value.insert(key, text);
-        } else {
-            walkable.extend(line.bytes().map(|byte| byte == b'1'));
-        }
-    }
-    let fixed = |key: &str| -> Fixed { value[key].parse().expect("a number") };
-    let parameters = GridParameters {
-        cell_size: fixed("cellSize"),
-        agent_radius: fixed("agentRadius"),
-        object_padding: fixed("objectPadding"),
-        boundary_padding: fixed("boundaryPadding"),
-        floor_y: fixed("floorY"),
-    };
-    let count = |key: &str| -> u32 { value[key].parse().expect("a count") };
-    let min = Point::new(fixed("minX"), fixed("minZ"));
-    Grid::from_cells(parameters, min, count("gridWidth"), count("gridDepth"), &walkable)
 }

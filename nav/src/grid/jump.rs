@@ -36,7 +36,10 @@ const fn arrival(dx: i32, dz: i32) -> u8 {
 /// 10 per cardinal and 14 per diagonal step over open ground.
 fn octile(a: Cell, b: Cell) -> u32 {
     let (dx, dz) = (a.x.abs_diff(b.x), a.z.abs_diff(b.z));
-    CARDINAL * dx.max(dz) + (DIAGONAL - CARDINAL) * dx.min(dz)
+    // Below 2^28: no side has more than 2^24 cells.
+    CARDINAL
+        .wrapping_mul(dx.max(dz))
+        .wrapping_add((DIAGONAL - CARDINAL).wrapping_mul(dx.min(dz)))
 }
 
 /// The free cells of one query and its goal.
@@ -185,13 +188,13 @@ impl<'a> JumpPoints<'a> {
     #[inline(always)]
     fn visit<const DX: i32, const DZ: i32>(&self, from: Place, steps: u32, visit: &mut impl FnMut(Step)) {
         let end = Cell {
-            x: from.cell.x.wrapping_add_signed(DX * steps as i32),
-            z: from.cell.z.wrapping_add_signed(DZ * steps as i32),
+            x: from.cell.x.wrapping_add_signed(DX.wrapping_mul(steps as i32)),
+            z: from.cell.z.wrapping_add_signed(DZ.wrapping_mul(steps as i32)),
         };
         let cost = if DX != 0 && DZ != 0 { DIAGONAL } else { CARDINAL };
         visit(Step {
-            next: end.z * self.width + end.x,
-            cost: cost * steps,
+            next: end.z.wrapping_mul(self.width).wrapping_add(end.x),
+            cost: cost.wrapping_mul(steps),
             arrival: const { arrival(DX, DZ) },
             heuristic: octile(end, self.goal.cell),
         });

@@ -26,13 +26,20 @@ impl Lines {
     }
 
     /// Index of the word that holds position 0 of a line.
+    ///
+    /// PERF: addresses wrap where they cannot overflow; a wrong one would fail at the slice. `peers * search`.
     pub(crate) fn first_word(&self, line: u32) -> usize {
-        (line as usize + 1) * self.stride + 2
+        (line as usize)
+            .wrapping_add(1)
+            .wrapping_mul(self.stride)
+            .wrapping_add(2)
     }
 
     /// Where a bit is; the next position of the line follows it, and one step outside the grid are bits of the frame.
     pub(crate) fn address(&self, line: u32, position: u32) -> usize {
-        self.first_word(line) * WORD as usize + position as usize
+        self.first_word(line)
+            .wrapping_mul(WORD as usize)
+            .wrapping_add(position as usize)
     }
 
     /// Addresses from one line to the next.

@@ -339,11 +339,12 @@ impl GridSearch {
             let begin = self.grid.cell_at(parent);
             let step_x = (begin.x as i32 - cell.x as i32).signum();
             let step_z = (begin.z as i32 - cell.z as i32).signum();
-            while cell != begin {
-                cell.x = cell.x.wrapping_add_signed(step_x);
-                cell.z = cell.z.wrapping_add_signed(step_z);
-                self.chain.push(cell);
-            }
+            let steps = begin.x.abs_diff(cell.x).max(begin.z.abs_diff(cell.z)) as i32;
+            self.chain.extend((1..=steps).map(|step| Cell {
+                x: cell.x.wrapping_add_signed(step * step_x),
+                z: cell.z.wrapping_add_signed(step * step_z),
+            }));
+            cell = begin;
             node = parent;
         }
     }
