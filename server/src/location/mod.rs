@@ -10,9 +10,11 @@
 
 mod admission;
 pub(crate) mod clock;
+mod desync;
 mod downloads;
 mod history;
 mod inbox;
+mod interface;
 pub(crate) mod outbox;
 mod roster;
 mod sequences;
@@ -20,185 +22,28 @@ mod state_feed;
 pub(crate) mod task;
 #[cfg(test)]
 mod tests;
+mod turn;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::message::{ClockState, Explanation, Hello, View};
-use protocol::{Code, Origin, ServerMessage, Turn, frame};
-use sim::bounded::List;
-use sim::{CharacterId, Command, Definition, Event, Outcome, Sections, World};
-
-pub(crate) use self::inbox::character_of;
+use protocol::message::{ClockState, Explanation};
+use protocol::{Code, ServerMessage, frame};
+use sim::{Command, Definition, Event, World};
 
 use self::clock::TickClock;
+use self::desync::recompute;
 use self::downloads::Downloads;
-use self::history::{History, Recomputation};
-use self::inbox::{Entry, Inbox, Source};
-use self::outbox::{Download, Parcel};
-use self::roster::{Connection, Feed, Phase, Roster, Token};
+use self::history::History;
+use self::inbox::Inbox;
+use self::outbox::Parcel;
+use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
-use self::state_feed::Scene;
-use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
+use crate::journal::record::{Record, SessionState};
 
-/// Time between two snapshots that a client asks for, µs.
-const RESYNC_US: u64 = 2_000_000;
-/// Ticks of which the parts' digests are being computed; beyond that a client is told without them.
-const RECOMPUTATIONS_MAX: usize = 16;
-
-/// A connection of this process; newer ones have higher numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ConnectionId(pub(crate) u64);
-
-/// What can happen to a location, beside that a turn is due.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// Somebody asks for admission.
-    Enter {
-        /// A new connection.
-        connection: ConnectionId,
-        /// What it asks for.
-        hello: Box<Hello>,
-        /// Random: what its session is resumed by from now on.
-        token: Token,
-    },
-    /// The first frame on a connection after its Welcome has come.
-    Confirmed(ConnectionId),
-    /// A command, or why the session refuses it.
-    Command {
-        /// Whose.
-        connection: ConnectionId,
-        /// The client's number for it.
-        sequence: u64,
-        /// The turn it is for.
-        at_tick: Option<u64>,
-        /// What is wanted.
-        command: Result<Command, Code>,
-    },
-    /// A client has computed this digest.
-    Digest {
-        /// Whose.
-        connection: ConnectionId,
-        /// The step.
-        tick: u64,
-        /// After it.
-        digest: u64,
-    },
-    /// Somebody wants a snapshot.
-    Resync(ConnectionId),
-    /// Somebody wants to see something else.
-    View {
-        /// Who.
-        connection: ConnectionId,
-        /// A valid one.
-        view: View,
-    },
-    /// Somebody leaves for good.
-    Goodbye(ConnectionId),
-    /// A connection has ended.
-    Gone(ConnectionId),
-    /// What waited for this connection was dropped; now it takes bytes again.
-    Dropped(ConnectionId),
-    /// The last part of the snapshot of this tick is on its way.
-    Downloaded {
-        /// Whose.
-        connection: ConnectionId,
-        /// The snapshot's.
-        tick: u64,
-    },
-    /// The answer to [`Output::Recompute`].
-    Sections {
-        /// The step.
-        tick: u64,
-        /// After it; `None` if they could not be computed.
-        sections: Option<Box<Sections>>,
-    },
-    /// The daemon ends: everybody is told, nothing runs any more.
-    Stop,
-}
-
-/// What the shell has to do, in order; nothing is sent before the records that stand before it are written.
-#[derive(Debug)]
-pub(crate) enum Output {
-    /// Into the journal.
-    Record(Record),
-    /// A keyframe and the sessions, into the journal.
-    Keyframe {
-        /// The step that comes next.
-        tick: u64,
-        /// Of the snapshot.
-        digest: u64,
-        /// The World.
-        snapshot: Vec<u8>,
-        /// Everybody who is there.
-        sessions: record::Sessions,
-    },
-    /// From the next broadcast on this connection gets the turns.
-    Follow(ConnectionId),
-    /// The turn that has just run, to all who follow.
-    Broadcast {
-        /// Its tick.
-        tick: u64,
-        /// One buffer for all.
-        frame: Bytes,
-    },
-    /// To one connection.
-    Send(ConnectionId, Parcel),
-    /// The clock has changed: to all who are there, and to whoever is silent for a second.
-    Clock(Bytes),
-    /// Nothing more will be sent to this connection.
-    Forget(ConnectionId),
-    /// Compute the parts' digests, elsewhere, and answer with [`Input::Sections`].
-    Recompute(Recomputation),
-}
-
-/// What a location needs to know beside its World.
-pub(crate) struct Start {
-    /// Step `world.tick()` comes next; due at once.
-    pub(crate) world: World,
-    /// The run's id.
-    pub(crate) run: [u8; 16],
-    /// The bundle's bytes, for clients that ask for it, and their hash.
-    pub(crate) bundle: Vec<u8>,
-    /// Sessions that the journal remembers.
-    pub(crate) sessions: Vec<record::Session>,
-    /// And what they were answered.
-    pub(crate) answers: Vec<record::Answer>,
-    /// The highest number of a session that the journal remembers.
-    pub(crate) last_session: u64,
-    /// Players without a session.
-    pub(crate) leave: Vec<CharacterId>,
-    /// Players and bots that may be there at once.
-    pub(crate) players_max: usize,
-}
-
-/// What has been counted since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
-    /// Turns run.
-    pub(crate) ticks: u64,
-    /// Ticks given up.
-    pub(crate) slips: u64,
-    /// Sessions opened.
-    pub(crate) sessions: u64,
-    /// Sessions resumed.
-    pub(crate) resumes: u64,
-    /// Commands of clients that ran.
-    pub(crate) accepted: u64,
-    /// Commands of clients that will not run.
-    pub(crate) refused: u64,
-    /// Digests compared.
-    pub(crate) digests: u64,
-    /// Digests too old to be compared, or from the future.
-    pub(crate) digests_ignored: u64,
-    /// Clients told that their digest differs.
-    pub(crate) desyncs: u64,
-    /// Snapshots sent because somebody asked.
-    pub(crate) resyncs: u64,
-    /// Queues dropped.
-    pub(crate) drops: u64,
-}
+pub(crate) use self::inbox::character_of;
+pub(crate) use self::interface::{ConnectionId, Counters, Input, Output, Start};
 
 /// See the module.
 pub(crate) struct Location {
@@ -347,119 +192,6 @@ impl Location {
         self.give_snapshots(now_us, out);
     }
 
-    /// Closes the turn that is due and runs it.
-    pub(crate) fn close_turn(&mut self, now_us: u64, out: &mut Vec<Output>) {
-        let slipped = self.clock.slip(self.world.tick(), now_us);
-        if slipped > 0 {
-            self.counters.slips += slipped;
-            tracing::warn!(ticks = slipped, "too late to catch up: ticks given up");
-            out.push(Output::Clock(self.clock_frame()));
-        }
-        self.end_graces(now_us, out);
-        let tick = self.world.tick();
-        let (sources, commands) = split(self.inbox.close(tick));
-        self.events.clear();
-        self.world.step_into(&commands, &mut self.events);
-        self.counters.ticks += 1;
-        let outcomes = outcomes(&self.events, commands.len());
-        let turn = self.publish(tick, commands, &sources, &outcomes, out);
-        self.settle(tick, &turn, &sources, &outcomes, out);
-        self.show_states(tick, out);
-        if self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
-            self.keyframe(out);
-        }
-        for connection in self.downloads.expire(now_us) {
-            self.close(
-                connection,
-                Code::CLOSE_SLOW,
-                "a snapshot took too long",
-                now_us,
-                out,
-            );
-        }
-        self.resync(now_us);
-        self.give_snapshots(now_us, out);
-    }
-
-    /// Records the turn and sends it to all who follow; gives the commands back.
-    fn publish(
-        &mut self,
-        tick: u64,
-        commands: Vec<Command>,
-        sources: &[Source],
-        outcomes: &[Code],
-        out: &mut Vec<Output>,
-    ) -> Vec<Command> {
-        let digest = self.world.digest();
-        let message = ServerMessage::Turn(Turn {
-            tick,
-            commands: List::new(commands).expect("a turn's bytes are limited, so its commands are"),
-            digest,
-        });
-        let frame = encode(&message);
-        let ServerMessage::Turn(turn) = message else {
-            unreachable!("it was made above")
-        };
-        let origins = sources
-            .iter()
-            .zip(outcomes)
-            .map(|(source, outcome)| origin(*source, *outcome));
-        let commands = turn.commands.to_vec();
-        out.push(Output::Record(Record::Turn(record::Turn {
-            tick,
-            commands: turn.commands,
-            digest,
-            origins: List::new(origins.collect()).expect("as many as commands"),
-        })));
-        self.history.push(frame.clone(), digest);
-        if self.history.wants_snapshot() {
-            self.history.push_snapshot(self.world.snapshot());
-        }
-        out.push(Output::Broadcast { tick, frame });
-        commands
-    }
-
-    /// Answers those whose commands ran, and does what the roster's own commands were for.
-    fn settle(
-        &mut self,
-        tick: u64,
-        commands: &[Command],
-        sources: &[Source],
-        outcomes: &[Code],
-        out: &mut Vec<Output>,
-    ) {
-        let joined = |event: &Event| match event {
-            Event::Joined { character } => Some(*character),
-            _ => None,
-        };
-        let mut joined: VecDeque<CharacterId> = self.events.iter().filter_map(joined).collect();
-        for (index, ((command, source), &outcome)) in commands.iter().zip(sources).zip(outcomes).enumerate() {
-            match *source {
-                Source::Session { session, sequence } => {
-                    let answer = Answer::Accepted {
-                        tick,
-                        index: index as u32,
-                        outcome,
-                    };
-                    self.counters.accepted += 1;
-                    self.answer(session, sequence, answer, out);
-                }
-                Source::Roster { session } => match command {
-                    Command::Join { .. } => {
-                        let character = if outcome == Code::APPLIED {
-                            joined.pop_front()
-                        } else {
-                            None
-                        };
-                        self.joined(session, character, outcome, out);
-                    }
-                    Command::Leave { character } => self.left(session, *character, out),
-                    _ => {}
-                },
-            }
-        }
-    }
-
     /// Keeps an answer and sends it to whoever is there.
     fn answer(&mut self, session: u64, sequence: u64, answer: Answer, out: &mut Vec<Output>) {
         let Some(session) = self.roster.get_mut(session) else {
@@ -528,120 +260,6 @@ impl Location {
         }
     }
 
-    fn compare(&mut self, connection: ConnectionId, tick: u64, digest: u64, out: &mut Vec<Output>) {
-        let Some(session) = self.roster.of(connection) else {
-            return;
-        };
-        let number = session.number;
-        let Some(connection) = session.connection_mut() else {
-            return;
-        };
-        let expected = self.history.digest_to_compare(tick);
-        let Some(expected) = expected.filter(|_| tick >= connection.snapshot_tick) else {
-            self.counters.digests_ignored += 1;
-            return;
-        };
-        self.counters.digests += 1;
-        if expected == digest || connection.told_desync {
-            return;
-        }
-        connection.told_desync = true;
-        let id = connection.id;
-        self.counters.desyncs += 1;
-        tracing::warn!(session = number, tick, "a client's digest differs");
-        let known = self.desynced.contains_key(&tick);
-        let room = self.desynced.len() < RECOMPUTATIONS_MAX;
-        self.desynced.entry(tick).or_default().push(id);
-        if known {
-            return;
-        }
-        match self.history.recomputation(tick).filter(|_| room) {
-            Some(recomputation) => out.push(Output::Recompute(recomputation)),
-            None => self.tell_desync(tick, None, out),
-        }
-    }
-
-    /// Tells those who wait for it where their World differs after `tick`.
-    fn tell_desync(&mut self, tick: u64, sections: Option<Sections>, out: &mut Vec<Output>) {
-        let sections = sections.unwrap_or_default();
-        let characters = sections
-            .characters
-            .into_iter()
-            .map(|(id, digest)| (CharacterId(id), digest));
-        let message = ServerMessage::Desync(Box::new(protocol::message::Desync {
-            tick,
-            expected: self.history.digest_to_compare(tick).unwrap_or_default(),
-            clock: sections.clock,
-            map: sections.map,
-            planner: sections.planner,
-            characters: List::new(characters.collect()).expect("no more than a World can have"),
-            want_report: false,
-        }));
-        let frame = encode(&message);
-        for connection in self.desynced.remove(&tick).unwrap_or_default() {
-            out.push(Output::Send(connection, Parcel::Control(frame.clone())));
-        }
-    }
-
-    /// Those who asked for a snapshot and may have one now wait for the next.
-    fn resync(&mut self, now_us: u64) {
-        for session in self.roster.iter_mut() {
-            let Some(connection) = session.connection_mut() else {
-                continue;
-            };
-            let may = connection
-                .resynced_us
-                .is_none_or(|at_us| at_us + RESYNC_US <= now_us);
-            if !connection.wants_resync || !connection.welcomed || !may {
-                continue;
-            }
-            connection.wants_resync = false;
-            connection.resynced_us = Some(now_us);
-            self.counters.resyncs += 1;
-            match &mut connection.feed {
-                Feed::Lockstep => self.downloads.want(connection.id),
-                Feed::State(feed) => feed.forget(),
-                Feed::Answers => {}
-            }
-        }
-    }
-
-    /// Sends the snapshot of now to those who wait for one, together with the Welcome that waited for it.
-    fn give_snapshots(&mut self, now_us: u64, out: &mut Vec<Output>) {
-        let tick = self.world.tick();
-        let Some((frames, takers)) = self.downloads.give(tick, now_us, || self.world.snapshot()) else {
-            return;
-        };
-        for taker in takers {
-            let Some(session) = self.roster.of(taker) else {
-                self.downloads.forget(taker);
-                continue;
-            };
-            let number = session.number;
-            let welcomed = session.connection().is_some_and(|connection| connection.welcomed);
-            let definition = if welcomed {
-                None
-            } else {
-                self.welcome(number, tick, out)
-            };
-            let Some(connection) = self.roster.of(taker).and_then(roster::Session::connection_mut) else {
-                continue;
-            };
-            connection.snapshot_tick = tick;
-            connection.told_desync = false;
-            if !connection.following {
-                connection.following = true;
-                out.push(Output::Follow(taker));
-            }
-            let download = Download {
-                snapshot_tick: Some(tick),
-                definition,
-                snapshot: Arc::clone(&frames),
-            };
-            out.push(Output::Send(taker, Parcel::Download(download)));
-        }
-    }
-
     fn dropped(&mut self, connection: ConnectionId, now_us: u64, out: &mut Vec<Output>) {
         let Some(there) = self
             .roster
@@ -666,77 +284,6 @@ impl Location {
             Feed::State(feed) => feed.forget(),
             Feed::Answers => {}
         }
-    }
-
-    fn show_states(&mut self, tick: u64, out: &mut Vec<Output>) {
-        let observed = |session: &roster::Session| {
-            matches!(
-                session.connection(),
-                Some(Connection {
-                    feed: Feed::State(_),
-                    welcomed: true,
-                    ..
-                })
-            )
-        };
-        if !self.roster.iter().any(observed) {
-            return;
-        }
-        let map = self.world.map_state();
-        let scene = Scene {
-            tick,
-            world: &self.world,
-            map: &map,
-            events: &self.events,
-        };
-        for session in self.roster.iter_mut() {
-            let own = session.characters.first().copied();
-            let Some(Connection {
-                id,
-                feed: Feed::State(feed),
-                welcomed: true,
-                ..
-            }) = session.connection_mut()
-            else {
-                continue;
-            };
-            match feed.frames(&scene, own) {
-                Ok(Some((frames, whole))) => {
-                    out.push(Output::Send(*id, Parcel::State { tick, whole, frames }));
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    // A view of more than a frame holds: nothing can be shown until another is asked for.
-                    tracing::warn!(connection = id.0, %error, "a state is too large to be sent");
-                    feed.forget();
-                }
-            }
-        }
-    }
-
-    fn keyframe(&self, out: &mut Vec<Output>) {
-        let tick = self.world.tick();
-        let open = |session: &&roster::Session| !matches!(session.phase, Phase::Joining(_));
-        let sessions = self
-            .roster
-            .iter()
-            .filter(open)
-            .map(|session| session.record(SessionState::Open))
-            .collect();
-        let answers = self
-            .roster
-            .iter()
-            .filter(open)
-            .flat_map(|session| session.sequences.accepted(session.number))
-            .collect();
-        let sessions = record::Sessions::new(tick, sessions, answers, Vec::new())
-            .expect("the roster's limits are below the journal's");
-        out.push(Output::Keyframe {
-            tick,
-            digest: self.world.digest(),
-            snapshot: self.world.snapshot(),
-            sessions,
-        });
     }
 
     fn stop(&mut self, out: &mut Vec<Output>) {
@@ -765,54 +312,8 @@ impl Location {
     }
 }
 
-/// The parts' digests that a [`Recomputation`] asks for; `None` if its turns do not lead to its tick.
-pub(crate) fn recompute(definition: &Definition, recomputation: &Recomputation) -> Option<Sections> {
-    let mut world = World::load(definition, &recomputation.snapshot).ok()?;
-    let mut events = Vec::new();
-    for frame in &recomputation.turns {
-        let payload = frame.get(protocol::frame::LENGTH_BYTES..)?;
-        let Ok(ServerMessage::Turn(turn)) = protocol::wire::decode_server(payload) else {
-            return None;
-        };
-        events.clear();
-        world.step_into(&turn.commands, &mut events);
-    }
-    (world.tick() == recomputation.tick + 1).then(|| world.sections())
-}
-
 fn encode(message: &ServerMessage) -> Bytes {
     frame::encode_server(message).expect("every message made here is far below the limit of a frame")
-}
-
-fn split(entries: Vec<Entry>) -> (Vec<Source>, Vec<Command>) {
-    entries
-        .into_iter()
-        .map(|entry| (entry.source, entry.command))
-        .unzip()
-}
-
-/// What became of each of `count` commands.
-fn outcomes(events: &[Event], count: usize) -> Vec<Code> {
-    let mut outcomes = vec![Code::from(Outcome::Applied); count];
-    for event in events {
-        if let Event::CommandRejected { index, code } = event
-            && let Some(outcome) = outcomes.get_mut(*index as usize)
-        {
-            *outcome = Code(*code);
-        }
-    }
-    outcomes
-}
-
-fn origin(source: Source, outcome: Code) -> Origin {
-    match source {
-        Source::Session { session, sequence } => Origin::Session {
-            session,
-            sequence,
-            outcome,
-        },
-        Source::Roster { session } => Origin::Roster { session, outcome },
-    }
 }
 
 fn parcel(sequence: u64, answer: Answer) -> Parcel {

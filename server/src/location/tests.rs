@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use protocol::FrameReader;
-use protocol::message::{self, Area, Desync, Need, Resume, Role, View, Welcome};
+use protocol::Origin;
+use protocol::message::{self, Area, Desync, Hello, Need, Resume, Role, View, Welcome};
+use sim::CharacterId;
 use sim::bounded::Text;
 
+use super::history::Recomputation;
 use super::*;
 use crate::location_files::LocationFiles;
 

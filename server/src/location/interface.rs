@@ -1,0 +1,164 @@
+//! What a location is told and what it has done for it: inputs and outputs as data.
+
+use bytes::Bytes;
+use protocol::Code;
+use protocol::message::{Hello, View};
+use sim::{CharacterId, Command, Sections, World};
+
+use super::history::Recomputation;
+use super::outbox::Parcel;
+use super::roster::Token;
+use crate::journal::record::{self, Record};
+
+/// A connection of this process; newer ones have higher numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
+/// What can happen to a location, beside that a turn is due.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Somebody asks for admission.
+    Enter {
+        /// A new connection.
+        connection: ConnectionId,
+        /// What it asks for.
+        hello: Box<Hello>,
+        /// Random: what its session is resumed by from now on.
+        token: Token,
+    },
+    /// The first frame on a connection after its Welcome has come.
+    Confirmed(ConnectionId),
+    /// A command, or why the session refuses it.
+    Command {
+        /// Whose.
+        connection: ConnectionId,
+        /// The client's number for it.
+        sequence: u64,
+        /// The turn it is for.
+        at_tick: Option<u64>,
+        /// What is wanted.
+        command: Result<Command, Code>,
+    },
+    /// A client has computed this digest.
+    Digest {
+        /// Whose.
+        connection: ConnectionId,
+        /// The step.
+        tick: u64,
+        /// After it.
+        digest: u64,
+    },
+    /// Somebody wants a snapshot.
+    Resync(ConnectionId),
+    /// Somebody wants to see something else.
+    View {
+        /// Who.
+        connection: ConnectionId,
+        /// A valid one.
+        view: View,
+    },
+    /// Somebody leaves for good.
+    Goodbye(ConnectionId),
+    /// A connection has ended.
+    Gone(ConnectionId),
+    /// What waited for this connection was dropped; now it takes bytes again.
+    Dropped(ConnectionId),
+    /// The last part of the snapshot of this tick is on its way.
+    Downloaded {
+        /// Whose.
+        connection: ConnectionId,
+        /// The snapshot's.
+        tick: u64,
+    },
+    /// The answer to [`Output::Recompute`].
+    Sections {
+        /// The step.
+        tick: u64,
+        /// After it; `None` if they could not be computed.
+        sections: Option<Box<Sections>>,
+    },
+    /// The daemon ends: everybody is told, nothing runs any more.
+    Stop,
+}
+
+/// What the shell has to do, in order; nothing is sent before the records that stand before it are written.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Into the journal.
+    Record(Record),
+    /// A keyframe and the sessions, into the journal.
+    Keyframe {
+        /// The step that comes next.
+        tick: u64,
+        /// Of the snapshot.
+        digest: u64,
+        /// The World.
+        snapshot: Vec<u8>,
+        /// Everybody who is there.
+        sessions: record::Sessions,
+    },
+    /// From the next broadcast on this connection gets the turns.
+    Follow(ConnectionId),
+    /// The turn that has just run, to all who follow.
+    Broadcast {
+        /// Its tick.
+        tick: u64,
+        /// One buffer for all.
+        frame: Bytes,
+    },
+    /// To one connection.
+    Send(ConnectionId, Parcel),
+    /// The clock has changed: to all who are there, and to whoever is silent for a second.
+    Clock(Bytes),
+    /// Nothing more will be sent to this connection.
+    Forget(ConnectionId),
+    /// Compute the parts' digests, elsewhere, and answer with [`Input::Sections`].
+    Recompute(Recomputation),
+}
+
+/// What a location needs to know beside its World.
+pub(crate) struct Start {
+    /// Step `world.tick()` comes next; due at once.
+    pub(crate) world: World,
+    /// The run's id.
+    pub(crate) run: [u8; 16],
+    /// The bundle's bytes, for clients that ask for it, and their hash.
+    pub(crate) bundle: Vec<u8>,
+    /// Sessions that the journal remembers.
+    pub(crate) sessions: Vec<record::Session>,
+    /// And what they were answered.
+    pub(crate) answers: Vec<record::Answer>,
+    /// The highest number of a session that the journal remembers.
+    pub(crate) last_session: u64,
+    /// Players without a session.
+    pub(crate) leave: Vec<CharacterId>,
+    /// Players and bots that may be there at once.
+    pub(crate) players_max: usize,
+}
+
+/// What has been counted since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Turns run.
+    pub(crate) ticks: u64,
+    /// Ticks given up.
+    pub(crate) slips: u64,
+    /// Sessions opened.
+    pub(crate) sessions: u64,
+    /// Sessions resumed.
+    pub(crate) resumes: u64,
+    /// Commands of clients that ran.
+    pub(crate) accepted: u64,
+    /// Commands of clients that will not run.
+    pub(crate) refused: u64,
+    /// Digests compared.
+    pub(crate) digests: u64,
+    /// Digests too old to be compared, or from the future.
+    pub(crate) digests_ignored: u64,
+    /// Clients told that their digest differs.
+    pub(crate) desyncs: u64,
+    /// Snapshots sent because somebody asked.
+    pub(crate) resyncs: u64,
+    /// Queues dropped.
+    pub(crate) drops: u64,
+}

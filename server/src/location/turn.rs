@@ -1,0 +1,234 @@
+//! A turn is due: it is closed, run, recorded, broadcast and answered (spec 4.1, 4.2).
+
+use std::collections::VecDeque;
+
+use protocol::{Code, Origin, ServerMessage, Turn};
+use sim::bounded::List;
+use sim::{CharacterId, Command, Event, Outcome};
+
+use super::inbox::{Entry, Source};
+use super::outbox::Parcel;
+use super::roster::{self, Connection, Feed, Phase};
+use super::sequences::Answer;
+use super::state_feed::Scene;
+use super::{Location, Output, encode};
+use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
+
+impl Location {
+    /// Closes the turn that is due and runs it.
+    pub(crate) fn close_turn(&mut self, now_us: u64, out: &mut Vec<Output>) {
+        let slipped = self.clock.slip(self.world.tick(), now_us);
+        if slipped > 0 {
+            self.counters.slips += slipped;
+            tracing::warn!(ticks = slipped, "too late to catch up: ticks given up");
+            out.push(Output::Clock(self.clock_frame()));
+        }
+        self.end_graces(now_us, out);
+        let tick = self.world.tick();
+        let (sources, commands) = split(self.inbox.close(tick));
+        self.events.clear();
+        self.world.step_into(&commands, &mut self.events);
+        self.counters.ticks += 1;
+        let outcomes = outcomes(&self.events, commands.len());
+        let turn = self.publish(tick, commands, &sources, &outcomes, out);
+        self.settle(tick, &turn, &sources, &outcomes, out);
+        self.show_states(tick, out);
+        if self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
+            self.keyframe(out);
+        }
+        for connection in self.downloads.expire(now_us) {
+            self.close(
+                connection,
+                Code::CLOSE_SLOW,
+                "a snapshot took too long",
+                now_us,
+                out,
+            );
+        }
+        self.resync(now_us);
+        self.give_snapshots(now_us, out);
+    }
+
+    /// Records the turn and sends it to all who follow; gives the commands back.
+    fn publish(
+        &mut self,
+        tick: u64,
+        commands: Vec<Command>,
+        sources: &[Source],
+        outcomes: &[Code],
+        out: &mut Vec<Output>,
+    ) -> Vec<Command> {
+        let digest = self.world.digest();
+        let message = ServerMessage::Turn(Turn {
+            tick,
+            commands: List::new(commands).expect("a turn's bytes are limited, so its commands are"),
+            digest,
+        });
+        let frame = encode(&message);
+        let ServerMessage::Turn(turn) = message else {
+            unreachable!("it was made above")
+        };
+        let origins = sources
+            .iter()
+            .zip(outcomes)
+            .map(|(source, outcome)| origin(*source, *outcome));
+        let commands = turn.commands.to_vec();
+        out.push(Output::Record(Record::Turn(record::Turn {
+            tick,
+            commands: turn.commands,
+            digest,
+            origins: List::new(origins.collect()).expect("as many as commands"),
+        })));
+        self.history.push(frame.clone(), digest);
+        if self.history.wants_snapshot() {
+            self.history.push_snapshot(self.world.snapshot());
+        }
+        out.push(Output::Broadcast { tick, frame });
+        commands
+    }
+
+    /// Answers those whose commands ran, and does what the roster's own commands were for.
+    fn settle(
+        &mut self,
+        tick: u64,
+        commands: &[Command],
+        sources: &[Source],
+        outcomes: &[Code],
+        out: &mut Vec<Output>,
+    ) {
+        let joined = |event: &Event| match event {
+            Event::Joined { character } => Some(*character),
+            _ => None,
+        };
+        let mut joined: VecDeque<CharacterId> = self.events.iter().filter_map(joined).collect();
+        for (index, ((command, source), &outcome)) in commands.iter().zip(sources).zip(outcomes).enumerate() {
+            match *source {
+                Source::Session { session, sequence } => {
+                    let answer = Answer::Accepted {
+                        tick,
+                        index: index as u32,
+                        outcome,
+                    };
+                    self.counters.accepted += 1;
+                    self.answer(session, sequence, answer, out);
+                }
+                Source::Roster { session } => match command {
+                    Command::Join { .. } => {
+                        let character = if outcome == Code::APPLIED {
+                            joined.pop_front()
+                        } else {
+                            None
+                        };
+                        self.joined(session, character, outcome, out);
+                    }
+                    Command::Leave { character } => self.left(session, *character, out),
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    /// Tells those who watch states what there is to be seen.
+    fn show_states(&mut self, tick: u64, out: &mut Vec<Output>) {
+        let observed = |session: &roster::Session| {
+            matches!(
+                session.connection(),
+                Some(Connection {
+                    feed: Feed::State(_),
+                    welcomed: true,
+                    ..
+                })
+            )
+        };
+        if !self.roster.iter().any(observed) {
+            return;
+        }
+        let map = self.world.map_state();
+        let scene = Scene {
+            tick,
+            world: &self.world,
+            map: &map,
+            events: &self.events,
+        };
+        for session in self.roster.iter_mut() {
+            let own = session.characters.first().copied();
+            let Some(Connection {
+                id,
+                feed: Feed::State(feed),
+                welcomed: true,
+                ..
+            }) = session.connection_mut()
+            else {
+                continue;
+            };
+            match feed.frames(&scene, own) {
+                Ok(Some((frames, whole))) => {
+                    out.push(Output::Send(*id, Parcel::State { tick, whole, frames }));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // A view of more than a frame holds: nothing can be shown until another is asked for.
+                    tracing::warn!(connection = id.0, %error, "a state is too large to be sent");
+                    feed.forget();
+                }
+            }
+        }
+    }
+
+    /// The World and everybody who is there, for the journal.
+    fn keyframe(&self, out: &mut Vec<Output>) {
+        let tick = self.world.tick();
+        let open = |session: &&roster::Session| !matches!(session.phase, Phase::Joining(_));
+        let sessions = self
+            .roster
+            .iter()
+            .filter(open)
+            .map(|session| session.record(SessionState::Open))
+            .collect();
+        let answers = self
+            .roster
+            .iter()
+            .filter(open)
+            .flat_map(|session| session.sequences.accepted(session.number))
+            .collect();
+        let sessions = record::Sessions::new(tick, sessions, answers, Vec::new())
+            .expect("the roster's limits are below the journal's");
+        out.push(Output::Keyframe {
+            tick,
+            digest: self.world.digest(),
+            snapshot: self.world.snapshot(),
+            sessions,
+        });
+    }
+}
+
+fn split(entries: Vec<Entry>) -> (Vec<Source>, Vec<Command>) {
+    entries
+        .into_iter()
+        .map(|entry| (entry.source, entry.command))
+        .unzip()
+}
+
+/// What became of each of `count` commands.
+fn outcomes(events: &[Event], count: usize) -> Vec<Code> {
+    let mut outcomes = vec![Code::from(Outcome::Applied); count];
+    for event in events {
+        if let Event::CommandRejected { index, code } = event
+            && let Some(outcome) = outcomes.get_mut(*index as usize)
+        {
+            *outcome = Code(*code);
+        }
+    }
+    outcomes
+}
+
+fn origin(source: Source, outcome: Code) -> Origin {
+    match source {
+        Source::Session { session, sequence } => Origin::Session {
+            session,
+            sequence,
+            outcome,
+        },
+        Source::Roster { session } => Origin::Roster { session, outcome },
+    }
+}
