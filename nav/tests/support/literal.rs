@@ -51,6 +51,9 @@ fn squared_distance(a: Point, b: Point) -> i128 {
     dx * dx + dz * dz
 }
 
+/// Of a reached cell: the best g, the jump's direction and where it began.
+type Node = (u32, (i32, i32), Cell);
+
 struct Literal<'a> {
     grid: &'a Grid,
     free: Vec<bool>,
@@ -195,8 +198,7 @@ impl Literal<'_> {
             let (dx, dz) = (cell.x.abs_diff(goal.x), cell.z.abs_diff(goal.z));
             10 * dx.max(dz) + 4 * dx.min(dz)
         };
-        // Of each cell: the best g, the jump's direction and where it began.
-        let mut nodes: Vec<Option<(u32, (i32, i32), Cell)>> = vec![None; self.free.len()];
+        let mut nodes: Vec<Option<Node>> = vec![None; self.free.len()];
         let mut queue = BinaryHeap::new();
         nodes[self.grid.index_of(start) as usize] = Some((0, (0, 0), start));
         queue.push(Reverse((heuristic(start), Reverse(0), self.grid.index_of(start))));
