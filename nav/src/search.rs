@@ -13,11 +13,11 @@ pub(crate) trait Space {
     /// Lower bound of the cost from `node` to the goal; consistent.
     fn heuristic(&self, node: u32) -> u32;
 
-    /// Calls `visit` for the ways on from `node`, which was reached by `arrival`, that belong to `part`.
+    /// Hands the visitor the ways on from `node`, which was reached by `arrival`, that belong to `part`.
     ///
     /// From the start's first part returns, if there is a rest, by how much f grows at least on every way of it: the rest is
     /// asked for when the queue comes to that f. Other nodes have no rest.
-    fn expand(&mut self, node: u32, arrival: u8, part: Part, visit: &mut impl FnMut(Step)) -> Option<u32>;
+    fn expand(&mut self, node: u32, arrival: u8, part: Part, visitor: &mut Visitor<'_>) -> Option<u32>;
 }
 
 /// The start is expanded in two parts, any other node in the first alone.
@@ -27,19 +27,6 @@ pub(crate) enum Part {
     First,
     /// What was put off because it leads away from the goal.
     Rest,
-}
-
-/// A way on from a node.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    /// Where to.
-    pub(crate) next: u32,
-    /// What it costs.
-    pub(crate) cost: u32,
-    /// How `next` is reached by it; handed to its own `expand`.
-    pub(crate) arrival: u8,
-    /// Of `next`.
-    pub(crate) heuristic: u32,
 }
 
 /// In the place of g in the entry for the start's rest: it comes before every node of the same f, so that whatever it leads
@@ -138,72 +125,42 @@ impl Search {
     /// Goes on for at most `grant` expanded nodes.
     pub(crate) fn advance(&mut self, space: &mut impl Space, grant: u32) -> Progress {
         let pause_at = self.stats.expanded.saturating_add(grant);
-        let Self {
-            nodes,
-            queue,
-            generation,
-            stats,
-            ..
-        } = self;
         loop {
-            if stats.expanded >= pause_at {
+            if self.stats.expanded >= pause_at {
                 return Progress::Paused;
             }
-            let Some(entry) = queue.pop() else {
+            let Some(entry) = self.queue.pop() else {
                 return Progress::Exhausted;
             };
             let (f, g, node) = entry.parts();
-            let reached = nodes[node as usize];
-            if g == REST {
-                space.expand(node, reached.origin.arrival(), Part::Rest, &mut |step| {
-                    let g = reached.g + step.cost;
-                    let known = &mut nodes[step.next as usize];
-                    let is_new = known.generation != *generation || g < known.g;
-                    // Not put off, this way would have come before all others, and of equal ones the first stays.
-                    if is_new || g == known.g {
-                        *known = Node {
-                            generation: *generation,
-                            g,
-                            origin: Origin::new(node, step.arrival),
-                        };
-                    }
-                    if is_new {
-                        stats.generated += 1;
-                        queue.push(Entry::new(g + step.heuristic, g, step.next));
-                        stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
-                    }
-                });
-                continue;
-            }
-            if g != reached.g {
-                continue;
-            }
-            if node == self.goal {
-                return Progress::Arrived;
-            }
-            if stats.expanded >= self.expanded_max {
-                return Progress::Limited;
-            }
-            stats.expanded += 1;
-            if self.expanded_max != u32::MAX {
-                self.best = self.best.min((f - g, g, node));
-            }
-            let rest = space.expand(node, reached.origin.arrival(), Part::First, &mut |step| {
-                let g = g + step.cost;
-                let known = &mut nodes[step.next as usize];
-                if known.generation != *generation || g < known.g {
-                    *known = Node {
-                        generation: *generation,
-                        g,
-                        origin: Origin::new(node, step.arrival),
-                    };
-                    stats.generated += 1;
-                    queue.push(Entry::new(g + step.heuristic, g, step.next));
-                    stats.queue_peak = stats.queue_peak.max(queue.len() as u32);
+            let reached = self.nodes[node as usize];
+            let part = if g == REST { Part::Rest } else { Part::First };
+            if part == Part::First {
+                if g != reached.g {
+                    continue;
                 }
-            });
-            if let Some(more) = rest {
-                queue.push(Entry::new(f + more, REST, node));
+                if node == self.goal {
+                    return Progress::Arrived;
+                }
+                if self.stats.expanded >= self.expanded_max {
+                    return Progress::Limited;
+                }
+                self.stats.expanded += 1;
+                if self.expanded_max != u32::MAX {
+                    self.best = self.best.min((f - g, g, node));
+                }
+            }
+            let mut visitor = Visitor {
+                nodes: &mut self.nodes,
+                queue: &mut self.queue,
+                stats: &mut self.stats,
+                generation: self.generation,
+                node,
+                g: reached.g,
+                part,
+            };
+            if let Some(more) = space.expand(node, reached.origin.arrival(), part, &mut visitor) {
+                self.queue.push(Entry::new(f + more, REST, node));
             }
         }
     }
@@ -231,6 +188,40 @@ impl Search {
     /// What it took.
     pub(crate) fn stats(&self) -> SearchStats {
         self.stats
+    }
+}
+
+/// Takes the ways on from one node.
+pub(crate) struct Visitor<'a> {
+    nodes: &'a mut [Node],
+    queue: &'a mut Queue,
+    stats: &'a mut SearchStats,
+    generation: u32,
+    node: u32,
+    g: u32,
+    part: Part,
+}
+
+impl Visitor<'_> {
+    /// There is a way to `next` that costs `cost`; `arrival` is what `next` is expanded by, `heuristic` its heuristic.
+    #[inline]
+    pub(crate) fn visit(&mut self, next: u32, cost: u32, arrival: u8, heuristic: impl FnOnce() -> u32) {
+        let g = self.g + cost;
+        let known = &mut self.nodes[next as usize];
+        let reached = Node {
+            generation: self.generation,
+            g,
+            origin: Origin::new(self.node, arrival),
+        };
+        if known.generation != self.generation || g < known.g {
+            *known = reached;
+            self.stats.generated += 1;
+            self.queue.push(Entry::new(g + heuristic(), g, next));
+            self.stats.queue_peak = self.stats.queue_peak.max(self.queue.len() as u32);
+        } else if self.part == Part::Rest && g == known.g {
+            // Not put off, this way would have come before all others, and of equal ones the first stays.
+            *known = reached;
+        }
     }
 }
 

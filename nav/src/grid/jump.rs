@@ -2,7 +2,7 @@
 
 use super::stops::Stops;
 use super::{Cell, Lines};
-use crate::search::{Part, Space, Step};
+use crate::search::{Part, Space, Visitor};
 
 /// Cost of a cardinal step.
 const CARDINAL: u32 = 10;
@@ -71,17 +71,20 @@ impl<'a> JumpPoints<'a> {
         width: u32,
         goal: Cell,
     ) -> Self {
+        let goal = Place {
+            cell: goal,
+            row: rows.address(goal.z, goal.x),
+            column: columns.address(goal.x, goal.z),
+        };
+        row_stops.plant(rows, goal.row);
+        column_stops.plant(columns, goal.column);
         Self {
             rows,
             columns,
             row_stops,
             column_stops,
             width,
-            goal: Place {
-                cell: goal,
-                row: rows.address(goal.z, goal.x),
-                column: columns.address(goal.x, goal.z),
-            },
+            goal,
         }
     }
 
@@ -115,9 +118,9 @@ impl<'a> JumpPoints<'a> {
     #[inline(always)]
     fn jump_x<const DX: i32>(&mut self, from: usize) -> (usize, bool) {
         if DX > 0 {
-            self.row_stops.jump_up(self.rows, from, self.goal.row)
+            self.row_stops.jump_up(self.rows, from)
         } else {
-            self.row_stops.jump_down(self.rows, from, self.goal.row)
+            self.row_stops.jump_down(self.rows, from)
         }
     }
 
@@ -125,9 +128,9 @@ impl<'a> JumpPoints<'a> {
     #[inline(always)]
     fn jump_z<const DZ: i32>(&mut self, from: usize) -> (usize, bool) {
         if DZ > 0 {
-            self.column_stops.jump_up(self.columns, from, self.goal.column)
+            self.column_stops.jump_up(self.columns, from)
         } else {
-            self.column_stops.jump_down(self.columns, from, self.goal.column)
+            self.column_stops.jump_down(self.columns, from)
         }
     }
 
@@ -158,25 +161,25 @@ impl<'a> JumpPoints<'a> {
     }
 
     #[inline(always)]
-    fn visit_x<const DX: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
+    fn visit_x<const DX: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
         if let (end, true) = self.jump_x::<DX>(from.row) {
-            self.visit::<DX, 0>(from, end.abs_diff(from.row) as u32, visit);
+            self.visit::<DX, 0>(from, end.abs_diff(from.row) as u32, visitor);
         }
     }
 
     #[inline(always)]
-    fn visit_z<const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
+    fn visit_z<const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
         if let (end, true) = self.jump_z::<DZ>(from.column) {
-            self.visit::<0, DZ>(from, end.abs_diff(from.column) as u32, visit);
+            self.visit::<0, DZ>(from, end.abs_diff(from.column) as u32, visitor);
         }
     }
 
     #[inline(always)]
-    fn visit_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
+    fn visit_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
         if self.is_first_step_legal::<DX, DZ>(from)
             && let Some(steps) = self.jump_diagonal::<DX, DZ>(from)
         {
-            self.visit::<DX, DZ>(from, steps, visit);
+            self.visit::<DX, DZ>(from, steps, visitor);
         }
     }
 
@@ -186,66 +189,65 @@ impl<'a> JumpPoints<'a> {
     }
 
     #[inline(always)]
-    fn visit<const DX: i32, const DZ: i32>(&self, from: Place, steps: u32, visit: &mut impl FnMut(Step)) {
+    fn visit<const DX: i32, const DZ: i32>(&self, from: Place, steps: u32, visitor: &mut Visitor<'_>) {
         let end = Cell {
             x: from.cell.x.wrapping_add_signed(DX.wrapping_mul(steps as i32)),
             z: from.cell.z.wrapping_add_signed(DZ.wrapping_mul(steps as i32)),
         };
         let cost = if DX != 0 && DZ != 0 { DIAGONAL } else { CARDINAL };
-        visit(Step {
-            next: end.z.wrapping_mul(self.width).wrapping_add(end.x),
-            cost: cost.wrapping_mul(steps),
-            arrival: const { arrival(DX, DZ) },
-            heuristic: octile(end, self.goal.cell),
+        let next = end.z.wrapping_mul(self.width).wrapping_add(end.x);
+        let arrival = const { arrival(DX, DZ) };
+        visitor.visit(next, cost.wrapping_mul(steps), arrival, || {
+            octile(end, self.goal.cell)
         });
     }
 
     /// After a jump along x: straight on, and round each corner just passed.
-    fn expand_x<const DX: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
-        self.visit_x::<DX>(from, visit);
+    fn expand_x<const DX: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
+        self.visit_x::<DX>(from, visitor);
         if self.is_blocked(from, -DX, 1) {
-            self.visit_z::<1>(from, visit);
-            self.visit_diagonal::<DX, 1>(from, visit);
+            self.visit_z::<1>(from, visitor);
+            self.visit_diagonal::<DX, 1>(from, visitor);
         }
         if self.is_blocked(from, -DX, -1) {
-            self.visit_z::<-1>(from, visit);
-            self.visit_diagonal::<DX, -1>(from, visit);
+            self.visit_z::<-1>(from, visitor);
+            self.visit_diagonal::<DX, -1>(from, visitor);
         }
     }
 
     /// As `expand_x`, after a jump along z.
-    fn expand_z<const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
-        self.visit_z::<DZ>(from, visit);
+    fn expand_z<const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
+        self.visit_z::<DZ>(from, visitor);
         if self.is_blocked(from, 1, -DZ) {
-            self.visit_x::<1>(from, visit);
-            self.visit_diagonal::<1, DZ>(from, visit);
+            self.visit_x::<1>(from, visitor);
+            self.visit_diagonal::<1, DZ>(from, visitor);
         }
         if self.is_blocked(from, -1, -DZ) {
-            self.visit_x::<-1>(from, visit);
-            self.visit_diagonal::<-1, DZ>(from, visit);
+            self.visit_x::<-1>(from, visitor);
+            self.visit_diagonal::<-1, DZ>(from, visitor);
         }
     }
 
-    fn expand_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visit: &mut impl FnMut(Step)) {
-        self.visit_x::<DX>(from, visit);
-        self.visit_z::<DZ>(from, visit);
-        self.visit_diagonal::<DX, DZ>(from, visit);
+    fn expand_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
+        self.visit_x::<DX>(from, visitor);
+        self.visit_z::<DZ>(from, visitor);
+        self.visit_diagonal::<DX, DZ>(from, visitor);
     }
 
     /// The start's ways: its rest are the diagonal jumps that lead away from the goal. Over open ground they are the longest
     /// walks of all, and mostly nobody comes back for them.
-    fn expand_start(&mut self, from: Place, part: Part, visit: &mut impl FnMut(Step)) -> Option<u32> {
+    fn expand_start(&mut self, from: Place, part: Part, visitor: &mut Visitor<'_>) -> Option<u32> {
         if part == Part::First {
-            self.visit_x::<1>(from, visit);
-            self.visit_x::<-1>(from, visit);
-            self.visit_z::<1>(from, visit);
-            self.visit_z::<-1>(from, visit);
+            self.visit_x::<1>(from, visitor);
+            self.visit_x::<-1>(from, visitor);
+            self.visit_z::<1>(from, visitor);
+            self.visit_z::<-1>(from, visitor);
         }
         let put_off = [
-            self.visit_in_part::<1, 1>(from, part, visit),
-            self.visit_in_part::<1, -1>(from, part, visit),
-            self.visit_in_part::<-1, 1>(from, part, visit),
-            self.visit_in_part::<-1, -1>(from, part, visit),
+            self.visit_in_part::<1, 1>(from, part, visitor),
+            self.visit_in_part::<1, -1>(from, part, visitor),
+            self.visit_in_part::<-1, 1>(from, part, visitor),
+            self.visit_in_part::<-1, -1>(from, part, visitor),
         ];
         put_off.into_iter().flatten().min()
     }
@@ -255,7 +257,7 @@ impl<'a> JumpPoints<'a> {
         &mut self,
         from: Place,
         part: Part,
-        visit: &mut impl FnMut(Step),
+        visitor: &mut Visitor<'_>,
     ) -> Option<u32> {
         if !self.is_first_step_legal::<DX, DZ>(from) {
             return None;
@@ -268,9 +270,17 @@ impl<'a> JumpPoints<'a> {
         let more = DIAGONAL + octile(next, self.goal.cell) - octile(from.cell, self.goal.cell);
         let own_part = if more > 0 { Part::Rest } else { Part::First };
         if part == own_part {
-            self.visit_diagonal::<DX, DZ>(from, visit);
+            self.visit_diagonal::<DX, DZ>(from, visitor);
         }
         (part != own_part && part == Part::First).then_some(more)
+    }
+}
+
+impl Drop for JumpPoints<'_> {
+    /// The next search has another goal.
+    fn drop(&mut self) {
+        self.row_stops.uproot(self.goal.row);
+        self.column_stops.uproot(self.goal.column);
     }
 }
 
@@ -279,18 +289,18 @@ impl Space for JumpPoints<'_> {
         octile(self.cell(node), self.goal.cell)
     }
 
-    fn expand(&mut self, node: u32, arrival: u8, part: Part, visit: &mut impl FnMut(Step)) -> Option<u32> {
+    fn expand(&mut self, node: u32, arrival: u8, part: Part, visitor: &mut Visitor<'_>) -> Option<u32> {
         let from = self.place(node);
         match arrival {
-            0 => self.expand_x::<1>(from, visit),
-            1 => self.expand_x::<-1>(from, visit),
-            2 => self.expand_z::<1>(from, visit),
-            3 => self.expand_z::<-1>(from, visit),
-            4 => self.expand_diagonal::<1, 1>(from, visit),
-            5 => self.expand_diagonal::<1, -1>(from, visit),
-            6 => self.expand_diagonal::<-1, 1>(from, visit),
-            7 => self.expand_diagonal::<-1, -1>(from, visit),
-            _ => return self.expand_start(from, part, visit),
+            0 => self.expand_x::<1>(from, visitor),
+            1 => self.expand_x::<-1>(from, visitor),
+            2 => self.expand_z::<1>(from, visitor),
+            3 => self.expand_z::<-1>(from, visitor),
+            4 => self.expand_diagonal::<1, 1>(from, visitor),
+            5 => self.expand_diagonal::<1, -1>(from, visitor),
+            6 => self.expand_diagonal::<-1, 1>(from, visitor),
+            7 => self.expand_diagonal::<-1, -1>(from, visitor),
+            _ => return self.expand_start(from, part, visitor),
         }
         None
     }

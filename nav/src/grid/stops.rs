@@ -55,12 +55,26 @@ impl Stops {
         }
     }
 
+    /// Makes the goal, which is free, a place where jumps stop.
+    pub(crate) fn plant(&mut self, lines: &Lines, goal: usize) {
+        let index = goal / WORD as usize;
+        let mut word = self.word(lines, index);
+        word.up |= 1 << (goal % WORD as usize);
+        word.down |= 1 << (goal % WORD as usize);
+        self.words[index] = word;
+    }
+
+    /// It is none any more.
+    pub(crate) fn uproot(&mut self, goal: usize) {
+        self.words[goal / WORD as usize].generation = 0;
+    }
+
     /// The jump toward higher positions from a bit's address: where it stops, and whether that is a jump point (the goal, or
-    /// free with a forced neighbour) and not a cell that is not free. A goal on another line is never in between.
+    /// free with a forced neighbour) and not a cell that is not free.
     ///
     /// PERF: 64 cells a step; `peers * search`.
     #[inline(always)]
-    pub(crate) fn jump_up(&mut self, lines: &Lines, from: usize, goal: usize) -> (usize, bool) {
+    pub(crate) fn jump_up(&mut self, lines: &Lines, from: usize) -> (usize, bool) {
         let mut index = from / WORD as usize;
         let mut ahead = !1 << (from % WORD as usize);
         loop {
@@ -69,9 +83,6 @@ impl Stops {
             if stop != 0 {
                 let bit = stop.trailing_zeros();
                 let end = index * WORD as usize + bit as usize;
-                if from < goal && goal < end {
-                    return (goal, true);
-                }
                 return (end, word.free >> bit & 1 == 1);
             }
             ahead = !0;
@@ -81,7 +92,7 @@ impl Stops {
 
     /// The jump toward lower positions; see `jump_up`.
     #[inline(always)]
-    pub(crate) fn jump_down(&mut self, lines: &Lines, from: usize, goal: usize) -> (usize, bool) {
+    pub(crate) fn jump_down(&mut self, lines: &Lines, from: usize) -> (usize, bool) {
         let mut index = from / WORD as usize;
         let mut ahead = (1 << (from % WORD as usize)) - 1;
         loop {
@@ -90,9 +101,6 @@ impl Stops {
             if stop != 0 {
                 let bit = WORD - 1 - stop.leading_zeros();
                 let end = index * WORD as usize + bit as usize;
-                if end < goal && goal < from {
-                    return (goal, true);
-                }
                 return (end, word.free >> bit & 1 == 1);
             }
             ahead = !0;
