@@ -5,7 +5,7 @@
 //! within the circles' bounds: a query neither copies nor changes the static grid and leaves nothing behind.
 
 use crate::Circle;
-use crate::grid::{Bounds, Cell, Grid, JumpPoints, Lines, Stamp, Stops, WORD};
+use crate::grid::{Bounds, Cell, Grid, JumpPoints, Lines, Numbering, Stamp, Stops, WORD};
 
 /// About so many lines lie under a person.
 const LINES_UNDER_A_CIRCLE: usize = 8;
@@ -48,11 +48,11 @@ impl Overlay {
     }
 
     /// The free cells as they are now, as the space of a search for `goal`.
-    pub(crate) fn jump_points(&mut self, width: u32, goal: Cell) -> JumpPoints<'_> {
+    pub(crate) fn jump_points(&mut self, numbering: Numbering, goal: Cell) -> JumpPoints<'_> {
         JumpPoints::new(
             (&self.rows.free, &mut self.rows.stops),
             (&self.columns.free, &mut self.columns.stops),
-            width,
+            numbering,
             goal,
         )
     }

@@ -1,7 +1,7 @@
 //! Jump points (spec 2.4) over rows and columns of free cells, as the space that the A* searches.
 
 use super::stops::Stops;
-use super::{Cell, Lines};
+use super::{Cell, Lines, Numbering};
 use crate::search::{Part, Space, Visitor};
 
 /// Cost of a cardinal step.
@@ -50,7 +50,7 @@ pub(crate) struct JumpPoints<'a> {
     columns: &'a Lines,
     row_stops: &'a mut Stops,
     column_stops: &'a mut Stops,
-    width: u32,
+    numbering: Numbering,
     goal: Place,
 }
 
@@ -68,7 +68,7 @@ impl<'a> JumpPoints<'a> {
     pub(crate) fn new(
         (rows, row_stops): (&'a Lines, &'a mut Stops),
         (columns, column_stops): (&'a Lines, &'a mut Stops),
-        width: u32,
+        numbering: Numbering,
         goal: Cell,
     ) -> Self {
         let goal = Place {
@@ -83,20 +83,13 @@ impl<'a> JumpPoints<'a> {
             columns,
             row_stops,
             column_stops,
-            width,
+            numbering,
             goal,
         }
     }
 
-    fn cell(&self, node: u32) -> Cell {
-        Cell {
-            x: node % self.width,
-            z: node / self.width,
-        }
-    }
-
     fn place(&self, node: u32) -> Place {
-        let cell = self.cell(node);
+        let cell = self.numbering.cell_at(node);
         Place {
             cell,
             row: self.rows.address(cell.z, cell.x),
@@ -195,7 +188,7 @@ impl<'a> JumpPoints<'a> {
             z: from.cell.z.wrapping_add_signed(DZ.wrapping_mul(steps as i32)),
         };
         let cost = if DX != 0 && DZ != 0 { DIAGONAL } else { CARDINAL };
-        let next = end.z.wrapping_mul(self.width).wrapping_add(end.x);
+        let next = self.numbering.index_of(end);
         let arrival = const { arrival(DX, DZ) };
         visitor.visit(next, cost.wrapping_mul(steps), arrival, || {
             octile(end, self.goal.cell)
@@ -286,7 +279,7 @@ impl Drop for JumpPoints<'_> {
 
 impl Space for JumpPoints<'_> {
     fn heuristic(&self, node: u32) -> u32 {
-        octile(self.cell(node), self.goal.cell)
+        octile(self.numbering.cell_at(node), self.goal.cell)
     }
 
     fn expand(&mut self, node: u32, arrival: u8, part: Part, visitor: &mut Visitor<'_>) -> Option<u32> {

@@ -8,6 +8,7 @@ mod jump;
 mod line_of_sight;
 mod lines;
 pub mod movingai;
+mod numbering;
 mod planner;
 mod raster;
 mod reach;
@@ -32,6 +33,7 @@ use crate::{Fixed, Point};
 use components::Components;
 pub(crate) use jump::JumpPoints;
 pub(crate) use lines::{Lines, WORD};
+pub(crate) use numbering::Numbering;
 pub(crate) use stamp::{Bounds, Stamp};
 pub(crate) use stops::Stops;
 
@@ -75,6 +77,7 @@ struct Shared {
     width: u32,
     depth: u32,
     half_diagonal: i64,
+    numbering: Numbering,
     rows: Lines,
     columns: Lines,
     components: Components,
@@ -113,6 +116,7 @@ impl Grid {
                 width,
                 depth,
                 half_diagonal: half_diagonal(parameters.cell_size.wide()),
+                numbering: Numbering::new(width),
                 rows: walkable.to_rows(),
                 columns: walkable.to_columns(),
                 components: Components::of(walkable),
@@ -191,15 +195,17 @@ impl Grid {
 
     /// z × width + x.
     pub fn index_of(&self, cell: Cell) -> u32 {
-        cell.z * self.width() + cell.x
+        self.shared.numbering.index_of(cell)
+    }
+
+    /// How its cells are numbered.
+    pub(crate) fn numbering(&self) -> Numbering {
+        self.shared.numbering
     }
 
     /// The cell of an index of this grid.
     pub fn cell_at(&self, index: u32) -> Cell {
-        Cell {
-            x: index % self.width(),
-            z: index / self.width(),
-        }
+        self.shared.numbering.cell_at(index)
     }
 
     /// The cell is in the grid and walkable.

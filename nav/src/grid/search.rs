@@ -24,7 +24,10 @@ pub struct GridSearch {
     overlay: Overlay,
     search: Search,
     flood: Flood,
-    chain: Vec<Cell>,
+    /// The cells between which the jumps of a route lead, from its end to its start.
+    turns: Vec<Cell>,
+    /// The chain of a route whose cells nobody wants.
+    chain: Vec<(u32, u32)>,
 }
 
 /// What a query wants of its way beside the target.
@@ -84,6 +87,7 @@ impl GridSearch {
             grid,
             search,
             flood,
+            turns: Vec::new(),
             chain: Vec::new(),
         }
     }
@@ -150,8 +154,7 @@ impl GridSearch {
         };
         self.way(from, to, demand, false).ok()?;
         let end = self.grid.index_of(to);
-        self.fill_chain(end);
-        cells.extend(self.chain.iter().rev().map(|cell| (cell.x, cell.z)));
+        self.fill_chain(end, cells);
         Some(self.search.cost(end))
     }
 
@@ -222,16 +225,19 @@ impl GridSearch {
                 route.budget_ran_out = progress == Progress::Limited;
                 route.stats = self.search.stats();
                 let end = self.search.end(progress);
-                self.fill_chain(end);
-                if query.want_cells {
+                let mut unwanted = std::mem::take(&mut self.chain);
+                let chain = if query.want_cells {
                     route.cost = self.search.cost(end);
-                    route
-                        .cells
-                        .extend(self.chain.iter().rev().map(|cell| (cell.x, cell.z)));
-                }
-                smooth::pull(self.overlay.rows(), &self.chain, |cell| {
+                    &mut route.cells
+                } else {
+                    unwanted.clear();
+                    &mut unwanted
+                };
+                self.fill_chain(end, chain);
+                smooth::pull(self.overlay.rows(), chain, |cell| {
                     route.waypoints.push(self.grid.centre_of(cell));
                 });
+                self.chain = unwanted;
                 let last = self.grid.cell_at(end);
                 smooth::trim(&self.grid, last, query.from, query.to, route);
             }
@@ -294,7 +300,7 @@ impl GridSearch {
                 return Err(side);
             }
         }
-        let mut space = self.overlay.jump_points(self.grid.width(), target);
+        let mut space = self.overlay.jump_points(self.grid.numbering(), target);
         let (start_node, goal_node) = (self.grid.index_of(start), self.grid.index_of(target));
         self.search
             .begin(&space, start_node, START, goal_node, demand.expanded_max);
@@ -325,28 +331,32 @@ impl GridSearch {
         }
     }
 
-    /// The jumps from the start to `end`, filled in with their unit steps; from the end to the start.
-    fn fill_chain(&mut self, end: u32) {
-        self.chain.clear();
-        let mut cell = self.grid.cell_at(end);
+    /// The jumps from the start to `end`, filled in with their unit steps, into the empty `chain`.
+    fn fill_chain(&mut self, end: u32, chain: &mut Vec<(u32, u32)>) {
+        self.turns.clear();
         let mut node = end;
-        self.chain.push(cell);
         loop {
+            self.turns.push(self.grid.cell_at(node));
             let parent = self.search.parent(node);
             if parent == node {
                 break;
             }
-            let begin = self.grid.cell_at(parent);
-            let step_x = (begin.x as i32 - cell.x as i32).signum();
-            let step_z = (begin.z as i32 - cell.z as i32).signum();
-            let steps = begin.x.abs_diff(cell.x).max(begin.z.abs_diff(cell.z)) as i32;
-            self.chain.extend((1..=steps).map(|step| Cell {
-                x: cell.x.wrapping_add_signed(step * step_x),
-                z: cell.z.wrapping_add_signed(step * step_z),
-            }));
-            cell = begin;
             node = parent;
         }
+        for jump in self.turns.windows(2).rev() {
+            let (to, from) = (jump[0], jump[1]);
+            let step_x = (to.x as i32 - from.x as i32).signum();
+            let step_z = (to.z as i32 - from.z as i32).signum();
+            let steps = to.x.abs_diff(from.x).max(to.z.abs_diff(from.z)) as i32;
+            chain.extend((0..steps).map(|step| {
+                (
+                    from.x.wrapping_add_signed(step.wrapping_mul(step_x)),
+                    from.z.wrapping_add_signed(step.wrapping_mul(step_z)),
+                )
+            }));
+        }
+        let end = self.turns[0];
+        chain.push((end.x, end.z));
     }
 }
 

@@ -7,36 +7,37 @@ use crate::{Point, Route};
 /// Blockers that are remembered: the next candidate's line mostly runs into the one that stopped the last.
 const REMEMBERED: usize = 3;
 
-/// String pulling: calls `keep` for the cells of the chain that are kept, in order, from the first to the last. `chain` is
-/// the chain from its end to its start.
+/// String pulling: calls `keep` for the cells (x, z) of the chain that are kept, in order, from the first to the last.
 ///
 /// PERF: a candidate is given up without a walk if one of the cells that stopped earlier ones lies in its line;
 /// `peers * smooth`.
-pub(crate) fn pull(rows: &Lines, chain: &[Cell], mut keep: impl FnMut(Cell)) {
-    // A cell that blocks nothing, until there are others: the anchor.
-    let mut blockers = [chain[chain.len() - 1]; REMEMBERED];
+pub(crate) fn pull(rows: &Lines, chain: &[(u32, u32)], mut keep: impl FnMut(Cell)) {
+    let cell = |(x, z): (u32, u32)| Cell { x, z };
+    let mut blockers = [Cell { x: 0, z: 0 }; REMEMBERED];
+    let mut remembered = 0;
     let mut rest = chain;
-    while let [ahead @ .., anchor] = rest {
-        keep(*anchor);
-        let Some((_, farther)) = ahead.split_last() else {
+    while let [anchor, ahead @ ..] = rest {
+        let anchor = cell(*anchor);
+        keep(anchor);
+        let [_, farther @ ..] = ahead else {
             return;
         };
         // The last of the chain in sight; a unit step always is.
-        let seen = farther.iter().position(|candidate| {
-            if blockers
-                .iter()
-                .any(|blocker| blocker != anchor && touches(*anchor, *candidate, *blocker))
-            {
+        let seen = farther.iter().rposition(|candidate| {
+            let candidate = cell(*candidate);
+            let lies_between = |blocker: &Cell| touches(anchor, candidate, *blocker);
+            if blockers[..remembered].iter().any(lies_between) {
                 return false;
             }
-            let blocker = first_blocker(rows, *anchor, *candidate);
+            let blocker = first_blocker(rows, anchor, candidate);
             if let Some(blocker) = blocker {
                 blockers.rotate_right(1);
                 blockers[0] = blocker;
+                remembered = (remembered + 1).min(REMEMBERED);
             }
             blocker.is_none()
         });
-        rest = &ahead[..=seen.unwrap_or(farther.len())];
+        rest = &ahead[seen.map_or(0, |seen| seen + 1)..];
     }
 }
 
