@@ -46,12 +46,21 @@ pub(crate) enum Progress {
     Paused,
 }
 
-/// Of a reached node, how. Of another generation: of an earlier search.
-#[derive(Clone, Copy, Debug, Default)]
-struct Node {
-    generation: u32,
-    g: u32,
-    origin: Origin,
+/// When and how cheaply a node was reached: a later search above every earlier one, then the smaller g above the larger.
+///
+/// PERF: whether a node is entered is one comparison; `peers * search`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Mark(u64);
+
+impl Mark {
+    fn new(generation: u32, g: u32) -> Self {
+        Self(u64::from(generation) << 32 | u64::from(!g))
+    }
+
+    /// Of a node reached in this search.
+    fn g(self) -> u32 {
+        !(self.0 as u32)
+    }
 }
 
 /// A parent (28 bits) and the way from it (4 bits).
@@ -75,7 +84,9 @@ impl Origin {
 /// The scratch of a search and, after it, its result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
-    nodes: Vec<Node>,
+    marks: Vec<Mark>,
+    /// Of a reached node, where from.
+    origins: Vec<Origin>,
     queue: Queue,
     generation: u32,
     goal: u32,
@@ -88,7 +99,8 @@ pub(crate) struct Search {
 impl Search {
     /// Makes room for nodes 0 to `size` − 1; at most 2²⁸.
     pub(crate) fn resize(&mut self, size: usize) {
-        self.nodes.resize(size, Node::default());
+        self.marks.resize(size, Mark::default());
+        self.origins.resize(size, Origin::default());
     }
 
     /// Begins a search from `start`, reached by `arrival`; at most `expanded_max` nodes are expanded.
@@ -101,17 +113,14 @@ impl Search {
         expanded_max: Option<u32>,
     ) {
         self.generation = self.generation.checked_add(1).unwrap_or_else(|| {
-            self.nodes.fill(Node::default());
+            self.marks.fill(Mark::default());
             1
         });
         self.goal = goal;
         self.expanded_max = expanded_max.unwrap_or(u32::MAX);
         self.queue.clear();
-        self.nodes[start as usize] = Node {
-            generation: self.generation,
-            g: 0,
-            origin: Origin::new(start, arrival),
-        };
+        self.marks[start as usize] = Mark::new(self.generation, 0);
+        self.origins[start as usize] = Origin::new(start, arrival);
         let heuristic = space.heuristic(start);
         self.best = (heuristic, 0, start);
         self.queue.push(Entry::new(heuristic, 0, start));
@@ -133,10 +142,10 @@ impl Search {
                 return Progress::Exhausted;
             };
             let (f, g, node) = entry.parts();
-            let reached = self.nodes[node as usize];
+            let reached_g = self.marks[node as usize].g();
             let part = if g == REST { Part::Rest } else { Part::First };
             if part == Part::First {
-                if g != reached.g {
+                if g != reached_g {
                     continue;
                 }
                 if node == self.goal {
@@ -150,16 +159,18 @@ impl Search {
                     self.best = self.best.min((f - g, g, node));
                 }
             }
+            let arrival = self.origins[node as usize].arrival();
             let mut visitor = Visitor {
-                nodes: &mut self.nodes,
+                marks: &mut self.marks,
+                origins: &mut self.origins,
                 queue: &mut self.queue,
                 stats: &mut self.stats,
                 generation: self.generation,
                 node,
-                g: reached.g,
+                g: reached_g,
                 part,
             };
-            if let Some(more) = space.expand(node, reached.origin.arrival(), part, &mut visitor) {
+            if let Some(more) = space.expand(node, arrival, part, &mut visitor) {
                 self.queue.push(Entry::new(f + more, REST, node));
             }
         }
@@ -177,12 +188,12 @@ impl Search {
 
     /// Cost of a reached node.
     pub(crate) fn cost(&self, node: u32) -> u32 {
-        self.nodes[node as usize].g
+        self.marks[node as usize].g()
     }
 
     /// Where a reached node was reached from (the start: from itself).
     pub(crate) fn parent(&self, node: u32) -> u32 {
-        self.nodes[node as usize].origin.parent()
+        self.origins[node as usize].parent()
     }
 
     /// What it took.
@@ -193,7 +204,8 @@ impl Search {
 
 /// Takes the ways on from one node.
 pub(crate) struct Visitor<'a> {
-    nodes: &'a mut [Node],
+    marks: &'a mut [Mark],
+    origins: &'a mut [Origin],
     queue: &'a mut Queue,
     stats: &'a mut SearchStats,
     generation: u32,
@@ -207,20 +219,17 @@ impl Visitor<'_> {
     #[inline]
     pub(crate) fn visit(&mut self, next: u32, cost: u32, arrival: u8, heuristic: impl FnOnce() -> u32) {
         let g = self.g + cost;
-        let known = &mut self.nodes[next as usize];
-        let reached = Node {
-            generation: self.generation,
-            g,
-            origin: Origin::new(self.node, arrival),
-        };
-        if known.generation != self.generation || g < known.g {
-            *known = reached;
+        let mark = Mark::new(self.generation, g);
+        let known = &mut self.marks[next as usize];
+        if mark > *known {
+            *known = mark;
+            self.origins[next as usize] = Origin::new(self.node, arrival);
             self.stats.generated += 1;
             self.queue.push(Entry::new(g + heuristic(), g, next));
             self.stats.queue_peak = self.stats.queue_peak.max(self.queue.len() as u32);
-        } else if self.part == Part::Rest && g == known.g {
+        } else if mark == *known && self.part == Part::Rest {
             // Not put off, this way would have come before all others, and of equal ones the first stays.
-            *known = reached;
+            self.origins[next as usize] = Origin::new(self.node, arrival);
         }
     }
 }

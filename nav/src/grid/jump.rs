@@ -153,32 +153,40 @@ impl<'a> JumpPoints<'a> {
         }
     }
 
+    /// Returns whether the next cell along x is free.
     #[inline(always)]
-    fn visit_x<const DX: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
-        if let (end, true) = self.jump_x::<DX>(from.row) {
+    fn visit_x<const DX: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) -> bool {
+        let (end, found) = self.jump_x::<DX>(from.row);
+        if found {
             self.visit::<DX, 0>(from, end.abs_diff(from.row) as u32, visitor);
         }
+        found || end != from.row.wrapping_add_signed(DX as isize)
     }
 
+    /// Returns whether the next cell along z is free.
     #[inline(always)]
-    fn visit_z<const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
-        if let (end, true) = self.jump_z::<DZ>(from.column) {
+    fn visit_z<const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) -> bool {
+        let (end, found) = self.jump_z::<DZ>(from.column);
+        if found {
             self.visit::<0, DZ>(from, end.abs_diff(from.column) as u32, visitor);
         }
+        found || end != from.column.wrapping_add_signed(DZ as isize)
     }
 
+    /// `between`: the two cells beside the first step are free.
     #[inline(always)]
-    fn visit_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
-        if self.is_first_step_legal::<DX, DZ>(from)
+    fn visit_diagonal<const DX: i32, const DZ: i32>(
+        &mut self,
+        from: Place,
+        between: bool,
+        visitor: &mut Visitor<'_>,
+    ) {
+        if between
+            && !self.is_blocked(from, DX, DZ)
             && let Some(steps) = self.jump_diagonal::<DX, DZ>(from)
         {
             self.visit::<DX, DZ>(from, steps, visitor);
         }
-    }
-
-    #[inline(always)]
-    fn is_first_step_legal<const DX: i32, const DZ: i32>(&self, from: Place) -> bool {
-        !(self.is_blocked(from, DX, 0) || self.is_blocked(from, 0, DZ) || self.is_blocked(from, DX, DZ))
     }
 
     #[inline(always)]
@@ -197,34 +205,34 @@ impl<'a> JumpPoints<'a> {
 
     /// After a jump along x: straight on, and round each corner just passed.
     fn expand_x<const DX: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
-        self.visit_x::<DX>(from, visitor);
+        let ahead = self.visit_x::<DX>(from, visitor);
         if self.is_blocked(from, -DX, 1) {
-            self.visit_z::<1>(from, visitor);
-            self.visit_diagonal::<DX, 1>(from, visitor);
+            let aside = self.visit_z::<1>(from, visitor);
+            self.visit_diagonal::<DX, 1>(from, ahead && aside, visitor);
         }
         if self.is_blocked(from, -DX, -1) {
-            self.visit_z::<-1>(from, visitor);
-            self.visit_diagonal::<DX, -1>(from, visitor);
+            let aside = self.visit_z::<-1>(from, visitor);
+            self.visit_diagonal::<DX, -1>(from, ahead && aside, visitor);
         }
     }
 
     /// As `expand_x`, after a jump along z.
     fn expand_z<const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
-        self.visit_z::<DZ>(from, visitor);
+        let ahead = self.visit_z::<DZ>(from, visitor);
         if self.is_blocked(from, 1, -DZ) {
-            self.visit_x::<1>(from, visitor);
-            self.visit_diagonal::<1, DZ>(from, visitor);
+            let aside = self.visit_x::<1>(from, visitor);
+            self.visit_diagonal::<1, DZ>(from, ahead && aside, visitor);
         }
         if self.is_blocked(from, -1, -DZ) {
-            self.visit_x::<-1>(from, visitor);
-            self.visit_diagonal::<-1, DZ>(from, visitor);
+            let aside = self.visit_x::<-1>(from, visitor);
+            self.visit_diagonal::<-1, DZ>(from, ahead && aside, visitor);
         }
     }
 
     fn expand_diagonal<const DX: i32, const DZ: i32>(&mut self, from: Place, visitor: &mut Visitor<'_>) {
-        self.visit_x::<DX>(from, visitor);
-        self.visit_z::<DZ>(from, visitor);
-        self.visit_diagonal::<DX, DZ>(from, visitor);
+        let ahead_x = self.visit_x::<DX>(from, visitor);
+        let ahead_z = self.visit_z::<DZ>(from, visitor);
+        self.visit_diagonal::<DX, DZ>(from, ahead_x && ahead_z, visitor);
     }
 
     /// The start's ways: its rest are the diagonal jumps that lead away from the goal. Over open ground they are the longest
@@ -252,7 +260,7 @@ impl<'a> JumpPoints<'a> {
         part: Part,
         visitor: &mut Visitor<'_>,
     ) -> Option<u32> {
-        if !self.is_first_step_legal::<DX, DZ>(from) {
+        if self.is_blocked(from, DX, 0) || self.is_blocked(from, 0, DZ) || self.is_blocked(from, DX, DZ) {
             return None;
         }
         let next = Cell {
@@ -263,7 +271,7 @@ impl<'a> JumpPoints<'a> {
         let more = DIAGONAL + octile(next, self.goal.cell) - octile(from.cell, self.goal.cell);
         let own_part = if more > 0 { Part::Rest } else { Part::First };
         if part == own_part {
-            self.visit_diagonal::<DX, DZ>(from, visitor);
+            self.visit_diagonal::<DX, DZ>(from, true, visitor);
         }
         (part != own_part && part == Part::First).then_some(more)
     }

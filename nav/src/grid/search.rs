@@ -347,12 +347,15 @@ impl GridSearch {
             let (to, from) = (jump[0], jump[1]);
             let step_x = (to.x as i32 - from.x as i32).signum();
             let step_z = (to.z as i32 - from.z as i32).signum();
-            let steps = to.x.abs_diff(from.x).max(to.z.abs_diff(from.z)) as i32;
-            chain.extend((0..steps).map(|step| {
-                (
-                    from.x.wrapping_add_signed(step.wrapping_mul(step_x)),
-                    from.z.wrapping_add_signed(step.wrapping_mul(step_z)),
-                )
+            let steps = to.x.abs_diff(from.x).max(to.z.abs_diff(from.z));
+            let mut next = (from.x, from.z);
+            chain.extend((0..steps).map(|_| {
+                let cell = next;
+                next = (
+                    next.0.wrapping_add_signed(step_x),
+                    next.1.wrapping_add_signed(step_z),
+                );
+                cell
             }));
         }
         let end = self.turns[0];
