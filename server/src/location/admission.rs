@@ -210,6 +210,7 @@ impl Location {
         let session = self.roster.get_mut(number)?;
         let characters = session.characters.clone();
         let last_sequence = session.sequences.highest();
+        session.welcomed = true;
         let connection = session.connection_mut()?;
         connection.welcomed = true;
         let (id, needs_definition) = (connection.id, connection.needs_definition);
@@ -266,7 +267,8 @@ impl Location {
                 self.roster.remove(number);
                 out.push(Output::Forget(connection));
             }
-            Phase::Connected(there) if !there.welcomed => {
+            Phase::Connected(_) if !session.welcomed => {
+                // Nobody can know its token.
                 self.disconnect(number, Phase::Leaving, out);
                 self.leave(number, out);
             }

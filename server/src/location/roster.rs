@@ -54,6 +54,8 @@ pub(crate) struct Session {
     pub(crate) sequences: Sequences,
     /// Whether and how somebody is connected.
     pub(crate) phase: Phase,
+    /// A Welcome has been sent, on whichever connection: somebody may know a token and come back.
+    pub(crate) welcomed: bool,
     rate_refusals: Recent,
 }
 
@@ -233,6 +235,7 @@ impl Roster {
                 phase: Phase::Grace {
                     until_us: now_us + GRACE_US,
                 },
+                welcomed: true,
                 rate_refusals: Recent::default(),
             };
             roster.sessions.insert(session.number, session);
@@ -284,6 +287,7 @@ impl Roster {
             old_token_hash: None,
             sequences: Sequences::default(),
             phase: Phase::Joining(connection),
+            welcomed: false,
             rate_refusals: Recent::default(),
         };
         self.sessions.insert(number, session);

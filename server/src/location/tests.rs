@@ -446,6 +446,41 @@ fn a_dropped_session_comes_back() {
 }
 
 #[test]
+fn whoever_hangs_up_before_a_second_welcome_may_come_back() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    for number in 2..=5 {
+        // As many snapshots as may be alive at once.
+        let watcher = Hello {
+            role: Role::Watcher,
+            ..hello("")
+        };
+        stage.enter(number, watcher);
+        stage.turns(1);
+    }
+    stage.take(Input::Gone(connection(1)));
+    let resume = Resume {
+        session: ann.session,
+        token: ann.token,
+        run: ann.run,
+        next_tick: 0,
+        digest: 0,
+    };
+    stage.resume(6, resume);
+    assert!(stage.sent(6).is_empty(), "it waits for a snapshot");
+    stage.take(Input::Gone(connection(6)));
+    stage.turns(1);
+    assert_eq!(stage.players(), ["Ann"]);
+    stage.take(Input::Downloaded {
+        connection: connection(2),
+        tick: 1,
+    });
+    stage.turns(10);
+    stage.resume(7, resume);
+    assert_eq!(stage.welcome(7).session, ann.session, "the old token is good");
+}
+
+#[test]
 fn tokens_change_and_the_newer_connection_wins() {
     let mut stage = Stage::new(start());
     let ann = stage.join(1, "Ann");
