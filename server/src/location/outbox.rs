@@ -3,7 +3,8 @@
 //!
 //! Control messages go first, then parts of a snapshot two at a time, then turns (or states) and answers in their order.
 //! When the peer does not keep up the turns that were not begun are dropped; answers are kept until the snapshot that
-//! contains them has left.
+//! contains them has left. A whole state is to those who watch what a snapshot is to those who simulate, so it may be
+//! larger than the bound.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -167,9 +168,32 @@ struct Progress {
 #[derive(Debug)]
 struct Item {
     tick: u64,
-    answer: bool,
+    kind: ItemKind,
     queued: Instant,
     frame: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ItemKind {
+    Answer,
+    /// A turn, or a state that builds on the one before.
+    Step,
+    /// A state that stands by itself; not counted among the bytes that may wait, since there is one at most.
+    Start,
+}
+
+impl Item {
+    /// Bytes that count against [`QUEUE_BYTES_MAX`].
+    fn feed_bytes(&self) -> usize {
+        match self.kind {
+            ItemKind::Step => self.frame.len(),
+            ItemKind::Answer | ItemKind::Start => 0,
+        }
+    }
+
+    fn is_answer(&self) -> bool {
+        self.kind == ItemKind::Answer
+    }
 }
 
 impl Outbox {
@@ -247,20 +271,24 @@ impl Queue {
             Parcel::Follow { missed } => {
                 self.following = true;
                 for (tick, frame) in missed {
-                    self.push_feed(tick, frame, now);
+                    self.push_feed(ItemKind::Step, tick, frame, now);
                 }
             }
             Parcel::Download(download) => self.start(download),
-            Parcel::Turn { tick, frame } => self.push_feed(tick, frame, now),
+            Parcel::Turn { tick, frame } => self.push_feed(ItemKind::Step, tick, frame, now),
             Parcel::State { tick, whole, frames } => {
-                if whole && !self.following {
-                    self.following = true;
-                    self.push_feed(tick, frames, now);
+                let waits = self.items.iter().any(|item| item.kind == ItemKind::Start);
+                let kind = if whole && !waits {
+                    ItemKind::Start
+                } else {
+                    ItemKind::Step
+                };
+                self.following |= whole;
+                self.push_feed(kind, tick, frames, now);
+                if self.following {
                     for frame in std::mem::take(&mut self.held) {
                         self.push_answer(tick, frame, now);
                     }
-                } else {
-                    self.push_feed(tick, frames, now);
                 }
             }
         }
@@ -284,33 +312,36 @@ impl Queue {
         } else {
             self.items.push_back(Item {
                 tick,
-                answer: true,
+                kind: ItemKind::Answer,
                 queued: now,
                 frame,
             });
         }
-        if self.held.len() + self.items.iter().filter(|item| item.answer).count() > ANSWERS_MAX {
+        if self.held.len() + self.items.iter().filter(|item| item.is_answer()).count() > ANSWERS_MAX {
             self.finish(TOO_SLOW);
         }
     }
 
-    fn push_feed(&mut self, tick: u64, frame: Bytes, now: Instant) {
+    fn push_feed(&mut self, kind: ItemKind, tick: u64, frame: Bytes, now: Instant) {
         if !self.following {
             return;
         }
-        let oldest = self.items.iter().find(|item| !item.answer);
+        let item = Item {
+            tick,
+            kind,
+            queued: now,
+            frame,
+        };
+        let oldest = self.items.iter().find(|item| !item.is_answer());
         let too_old = oldest.is_some_and(|item| now.saturating_duration_since(item.queued) > QUEUE_AGE_MAX);
-        if too_old || self.feed_bytes + frame.len() > QUEUE_BYTES_MAX {
+        // A single one is taken whatever its size: else nothing would ever come of it.
+        let too_much = self.feed_bytes > 0 && self.feed_bytes + item.feed_bytes() > QUEUE_BYTES_MAX;
+        if too_old || too_much {
             self.drop_feed();
             return;
         }
-        self.feed_bytes += frame.len();
-        self.items.push_back(Item {
-            tick,
-            answer: false,
-            queued: now,
-            frame,
-        });
+        self.feed_bytes += item.feed_bytes();
+        self.items.push_back(item);
     }
 
     /// Drops the turns that were not begun, and the snapshot that they belong to.
@@ -320,12 +351,8 @@ impl Queue {
         self.feed_bytes = 0;
         self.download = None;
         let items = std::mem::take(&mut self.items);
-        self.held.extend(
-            items
-                .into_iter()
-                .filter(|item| item.answer)
-                .map(|item| item.frame),
-        );
+        self.held
+            .extend(items.into_iter().filter(Item::is_answer).map(|item| item.frame));
     }
 
     fn start(&mut self, download: Download) {
@@ -340,10 +367,10 @@ impl Queue {
             for item in std::mem::take(&mut self.items) {
                 if item.tick >= tick {
                     self.items.push_back(item);
-                } else if item.answer {
+                } else if item.is_answer() {
                     self.held.push_back(item.frame);
                 } else {
-                    self.feed_bytes -= item.frame.len();
+                    self.feed_bytes -= item.feed_bytes();
                 }
             }
         }
@@ -379,9 +406,7 @@ impl Queue {
             && let Some(item) = self.items.pop_front()
         {
             bytes += item.frame.len();
-            if !item.answer {
-                self.feed_bytes -= item.frame.len();
-            }
+            self.feed_bytes -= item.feed_bytes();
             batch.frames.push_back(item.frame);
         }
         if self.items.is_empty() {
@@ -541,6 +566,33 @@ mod tests {
             batches(&mut queue, parcels),
             [["state 2", "answer 1", "state 3", "answer 3"]]
         );
+    }
+
+    #[test]
+    fn a_large_world_can_be_watched() {
+        let now = Instant::now();
+        let state = |tick: u64, whole: bool, bytes: usize| Parcel::State {
+            tick,
+            whole,
+            frames: Bytes::from(vec![0; bytes]),
+        };
+        let check = |states: &[Parcel], expected: usize| {
+            let mut queue = Queue::default();
+            for state in states {
+                queue.push(state.clone(), now);
+            }
+            let frames = std::iter::from_fn(|| queue.batch()).map(|batch| batch.frames.len());
+            assert_eq!(frames.sum::<usize>(), expected, "of {} states", states.len());
+        };
+        let whole = state(1, true, 4 * QUEUE_BYTES_MAX);
+        check(&[whole.clone(), state(2, false, QUEUE_BYTES_MAX)], 2);
+        check(&[whole.clone(), state(2, false, QUEUE_BYTES_MAX + 1)], 2);
+        let more = [state(2, false, QUEUE_BYTES_MAX), state(3, false, 1)];
+        check(&[&[whole.clone()][..], &more].concat(), 0);
+        // Other views while the first still waits.
+        let again = state(2, true, QUEUE_BYTES_MAX);
+        check(&[whole.clone(), again.clone()], 2);
+        check(&[whole, again.clone(), again], 0);
     }
 
     #[test]
