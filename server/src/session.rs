@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::location::outbox::{Batch, End, Outbox, TOO_SLOW};
+use crate::location::outbox::{End, Outbox, Parcel, TOO_SLOW};
 use crate::location::task::{Envelope, Handle};
 use crate::location::{ConnectionId, Input, character_of};
 
@@ -172,10 +172,10 @@ async fn speak<S: AsyncRead + AsyncWrite>(
         if let Err(ended) = writer.write_waiting().await {
             return ended;
         }
-        let batch = match timeout(SILENCE_MAX, outbox.batch()).await {
-            Ok(batch) => batch,
-            Err(_) if outbox.characters().is_some() => Batch::from_frame(location.clock_frame()),
-            Err(_) => continue,
+        let Ok(batch) = timeout(SILENCE_MAX, outbox.batch()).await else {
+            let clock = Parcel::Clock(location.clock_frame());
+            outbox.push(clock, std::time::Instant::now());
+            continue;
         };
         writer.waiting.extend(batch.frames);
         if batch.dropped {
@@ -393,7 +393,6 @@ mod tests {
     use tokio::io::DuplexStream;
 
     use super::*;
-    use crate::location::outbox::Parcel;
 
     fn hello() -> Hello {
         Hello {

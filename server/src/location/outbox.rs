@@ -114,16 +114,6 @@ pub(crate) struct Batch {
     pub(crate) end: Option<End>,
 }
 
-impl Batch {
-    /// A single frame.
-    pub(crate) fn from_frame(frame: Bytes) -> Self {
-        Self {
-            frames: VecDeque::from([frame]),
-            ..Self::default()
-        }
-    }
-}
-
 /// Why a connection ends by the server's will.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -209,16 +199,20 @@ impl Outbox {
 
     /// Takes a parcel, never waits.
     pub(crate) fn push(&self, parcel: Parcel, now: Instant) {
-        match &parcel {
-            Parcel::Welcome { characters, .. } => {
-                // A connection is admitted once; should it happen again, the first word stands.
-                let _ = self.characters.set(characters.clone());
-                self.admitted.notify_one();
-            }
+        let mut queue = self.lock();
+        let welcomed = match &parcel {
+            Parcel::Welcome { characters, .. } => Some(characters.clone()),
             Parcel::Clock(_) if self.characters().is_none() => return,
-            _ => {}
+            _ => None,
+        };
+        queue.push(parcel, now);
+        // Whoever sees the characters finds the Welcome in the queue, and nothing gets before it.
+        if let Some(characters) = welcomed {
+            // A connection is admitted once; should it happen again, the first word stands.
+            let _ = self.characters.set(characters);
+            self.admitted.notify_one();
         }
-        self.lock().push(parcel, now);
+        drop(queue);
         self.filled.notify_one();
     }
 
@@ -626,6 +620,26 @@ mod tests {
         }
         let batch = outbox.lock().batch().expect("two frames");
         assert_eq!(batch.frames, [frame("welcome"), frame("2")]);
+    }
+
+    #[test]
+    fn whoever_speaks_at_once_is_answered_after_the_welcome() {
+        for nonce in 0..1_000 {
+            let outbox = Outbox::new();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while outbox.characters().is_none() {
+                        std::hint::spin_loop();
+                    }
+                    outbox.pong(&ServerMessage::Pong { nonce, server_us: 0 });
+                });
+                let (frame, characters) = (frame("welcome"), Vec::new());
+                outbox.push(Parcel::Welcome { frame, characters }, Instant::now());
+            });
+            let batch = outbox.lock().batch().expect("two frames");
+            assert_eq!(batch.frames.len(), 2);
+            assert_eq!(batch.frames[0], frame("welcome"));
+        }
     }
 
     #[test]
