@@ -779,6 +779,48 @@ fn an_observer_sees_what_is() {
 }
 
 #[test]
+fn a_view_of_more_than_a_frame_holds_is_closed() {
+    let spec = |id: u32| sim::CharacterSpec {
+        id: CharacterId(id),
+        name: Text::cut(&"\u{12000}".repeat(32)),
+        x: nav::Fixed::ZERO,
+        z: nav::Fixed::ZERO,
+        speed_per_tick: nav::Fixed::ONE,
+        rotation_per_tick: nav::Fixed::ONE,
+        collision_radius: nav::Fixed::ONE,
+        movement_contact_radius: nav::Fixed::ONE,
+        cooldown_ticks: None,
+        enabled: false,
+        alive: false,
+        behaviour: sim::Behaviour::Idle,
+    };
+    let crowd: Vec<Command> = (0..7_000)
+        .map(|n| Command::SpawnNpc(spec(1_000_000 + n)))
+        .collect();
+    let mut world = World::new(&definition());
+    world.step_into(&crowd, &mut Vec::new());
+    let mut stage = Stage::new(Start { world, ..start() });
+    let corner = Area::Rectangle {
+        min_x: nav::WORLD_LIMIT,
+        min_z: nav::WORLD_LIMIT,
+        max_x: nav::WORLD_LIMIT,
+        max_z: nav::WORLD_LIMIT,
+    };
+    for (number, area) in [(1, Area::All), (2, corner)] {
+        let observer = Hello {
+            feed: message::Feed::State,
+            view: Some(View { every: 1, area }),
+            role: Role::Watcher,
+            ..hello("")
+        };
+        stage.enter(number, observer);
+    }
+    stage.turns(2);
+    assert_eq!(stage.end(1), Some(Code::CLOSE_FRAME_TOO_LARGE));
+    assert_eq!(stage.end(2), None);
+}
+
+#[test]
 fn those_who_watch_answers_alone_get_them() {
     let mut stage = Stage::new(start());
     let answers = Hello {

@@ -32,7 +32,7 @@ impl Location {
         let outcomes = outcomes(&self.events, commands.len());
         let turn = self.publish(tick, commands, &sources, &outcomes, out);
         self.settle(tick, &turn, &sources, &outcomes, out);
-        self.show_states(tick, out);
+        self.show_states(tick, now_us, out);
         if self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
             self.keyframe(out);
         }
@@ -129,7 +129,7 @@ impl Location {
     }
 
     /// Tells those who watch states what there is to be seen.
-    fn show_states(&mut self, tick: u64, out: &mut Vec<Output>) {
+    fn show_states(&mut self, tick: u64, now_us: u64, out: &mut Vec<Output>) {
         let observed = |session: &roster::Session| {
             matches!(
                 session.connection(),
@@ -150,6 +150,7 @@ impl Location {
             map: &map,
             events: &self.events,
         };
+        let mut too_large = Vec::new();
         for session in self.roster.iter_mut() {
             let own = session.characters.first().copied();
             let Some(Connection {
@@ -167,11 +168,15 @@ impl Location {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    // A view of more than a frame holds: nothing can be shown until another is asked for.
                     tracing::warn!(connection = id.0, %error, "a state is too large to be sent");
-                    feed.forget();
+                    too_large.push(*id);
                 }
             }
+        }
+        for connection in too_large {
+            // A whole one would not fit either; whoever comes back with a smaller view can be shown something.
+            let (code, message) = (Code::CLOSE_FRAME_TOO_LARGE, "more in view than a frame holds");
+            self.close(connection, code, message, now_us, out);
         }
     }
 
