@@ -2,6 +2,7 @@
 //! it says (spec 4.3, 9.2). Works on anything that reads and writes; waits for its peer and for nobody else.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 const FAREWELL_DEADLINE: Duration = Duration::from_secs(2);
 /// How long is read after the last frame, so that it arrives.
 const LINGER: Duration = Duration::from_secs(1);
+/// How long is still read (or written) after a deadline is found to be over: a process that was stopped for a while sees
+/// that before it sees what has come in the meantime.
+const LAST_LOOK: Duration = Duration::from_millis(100);
 /// Messages that a connection may have on their way to the location.
 const MESSAGES_UNDER_WAY_MAX: usize = 64;
 
@@ -130,12 +134,13 @@ async fn open<S: AsyncRead + AsyncWrite>(
 ) -> Option<(Box<Hello>, ServerHandshake)> {
     let deadline = Instant::now() + HANDSHAKE_DEADLINE;
     let mut handshake = ServerHandshake::new();
+    let mut overdue = None;
     let reply = loop {
-        match timeout_at(deadline, reader.read_buf(handshake.reader().space())).await {
-            Ok(Ok(0) | Err(_)) => return None,
-            Ok(Ok(_)) => {}
+        match read_before(deadline, &mut overdue, reader, handshake.reader()).await {
+            Some(Ok(0) | Err(_)) => return None,
+            Some(Ok(_)) => {}
             // Nothing whole has been asked, so nothing is owed.
-            Err(_) => break None,
+            None => break None,
         }
         match handshake.advance() {
             Opening::NeedMore => {}
@@ -148,6 +153,23 @@ async fn open<S: AsyncRead + AsyncWrite>(
     };
     writer.farewell(reader, reply).await;
     None
+}
+
+/// Reads once; `None`: the deadline is over. It has its last look once, and `overdue` remembers that it had.
+async fn read_before<S: AsyncRead>(
+    deadline: Instant,
+    overdue: &mut Option<Instant>,
+    reader: &mut ReadHalf<S>,
+    frames: &mut FrameReader,
+) -> Option<io::Result<usize>> {
+    if let Ok(read) = timeout_at(deadline, reader.read_buf(frames.space())).await {
+        return Some(read);
+    }
+    if *overdue == Some(deadline) {
+        return None;
+    }
+    *overdue = Some(deadline);
+    timeout(LAST_LOOK, reader.read_buf(frames.space())).await.ok()
 }
 
 /// Returns when the peer hangs up. What it says before its Welcome is kept, as far as a frame of an unknown peer goes.
@@ -211,7 +233,11 @@ impl<S: AsyncRead + AsyncWrite> Writer<S> {
                 self.waiting.pop_front();
                 continue;
             }
-            match timeout(WRITE_DEADLINE, self.half.write_buf(frame)).await {
+            let mut written = timeout(WRITE_DEADLINE, self.half.write_buf(frame)).await;
+            if written.is_err() {
+                written = timeout(LAST_LOOK, self.half.write_buf(frame)).await;
+            }
+            match written {
                 Ok(Ok(0) | Err(_)) => return Err(Ended::Gone),
                 Ok(Ok(_)) => {}
                 Err(_) => {
@@ -259,6 +285,7 @@ impl Listening {
     async fn listen<S: AsyncRead>(&mut self, reader: &mut ReadHalf<S>) -> Ended {
         let mut last_message = Instant::now();
         let mut frame_begun: Option<Instant> = None;
+        let mut overdue = None;
         loop {
             loop {
                 let payload = match self.frames.next_payload() {
@@ -280,13 +307,13 @@ impl Listening {
             let frame_deadline = frame_begun.map(|begun| begun + FRAME_DEADLINE);
             let idle_deadline = last_message + IDLE_DEADLINE;
             let deadline = frame_deadline.map_or(idle_deadline, |frame| frame.min(idle_deadline));
-            match timeout_at(deadline, reader.read_buf(self.frames.space())).await {
-                Ok(Ok(0) | Err(_)) => return Ended::Gone,
-                Ok(Ok(_)) => {}
-                Err(_) if deadline == idle_deadline => {
+            match read_before(deadline, &mut overdue, reader, &mut self.frames).await {
+                Some(Ok(0) | Err(_)) => return Ended::Gone,
+                Some(Ok(_)) => {}
+                None if deadline == idle_deadline => {
                     return close(Code::CLOSE_IDLE, "15 seconds of silence");
                 }
-                Err(_) => return close(Code::CLOSE_BAD_FRAME, "a frame took more than 10 seconds"),
+                None => return close(Code::CLOSE_BAD_FRAME, "a frame took more than 10 seconds"),
             }
         }
     }
@@ -428,8 +455,8 @@ mod tests {
             .collect()
     }
 
-    /// Writes what stands before the Hello's end, is admitted with character 1, writes the rest; how the connection ends.
-    async fn check_close(after_welcome: &[u8], expected: Code) {
+    /// Says Hello and is admitted with character 1.
+    async fn admitted() -> (DuplexStream, Receiver<Envelope>, Arc<Outbox>) {
         let (mut stream, inputs) = connect().await;
         let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
         stream.write_all(&hello).await.expect("a pipe");
@@ -443,6 +470,12 @@ mod tests {
         let frame = Bytes::from_static(b"");
         let characters = vec![CharacterId(1)];
         outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+        (stream, inputs, outbox)
+    }
+
+    /// Is admitted and writes this; how the connection ends.
+    async fn check_close(after_welcome: &[u8], expected: Code) {
+        let (mut stream, _inputs, _outbox) = admitted().await;
         stream.write_all(after_welcome).await.expect("a pipe");
         match messages(&mut stream).await.last() {
             Some(ServerMessage::Close { code, .. }) => assert_eq!(*code, expected),
@@ -480,6 +513,46 @@ mod tests {
         assert_eq!(messages(&mut stream).await, []);
         assert!(begun.elapsed() >= HANDSHAKE_DEADLINE);
         assert!(inputs.try_recv().is_err(), "the location never hears of it");
+    }
+
+    /// A process that is stopped sees that a deadline is over before it sees what came in time.
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_has_a_last_look() {
+        let ping = client_frame(&ClientMessage::Ping { nonce: 1 });
+        let late = LAST_LOOK / 2;
+        let check = async |pause: Duration, survives: bool| {
+            let (mut stream, _inputs, _outbox) = admitted().await;
+            tokio::time::sleep(pause).await;
+            let _ = stream.write_all(&ping).await;
+            tokio::time::sleep(IDLE_DEADLINE / 2).await;
+            let _ = stream.write_all(&client_frame(&ClientMessage::Resync)).await;
+            stream.shutdown().await.expect("a pipe");
+            let closed = matches!(
+                messages(&mut stream).await.last(),
+                Some(ServerMessage::Close {
+                    code: Code::CLOSE_IDLE,
+                    ..
+                })
+            );
+            assert_eq!(!closed, survives, "after {pause:?}");
+        };
+        check(IDLE_DEADLINE + late, true).await;
+        check(IDLE_DEADLINE + 2 * LAST_LOOK, false).await;
+
+        // Bytes that trickle in do not get one look after the other.
+        let (mut stream, _inputs, _outbox) = admitted().await;
+        let begun = Instant::now();
+        stream.write_all(&1_000_u32.to_le_bytes()).await.expect("a pipe");
+        let (mut reading, mut writing) = tokio::io::split(stream);
+        let trickle = tokio::spawn(async move {
+            while writing.write_all(&[0]).await.is_ok() {
+                tokio::time::sleep(late).await;
+            }
+        });
+        let mut bytes = Vec::new();
+        reading.read_to_end(&mut bytes).await.expect("a pipe");
+        assert!((FRAME_DEADLINE..FRAME_DEADLINE + SILENCE_MAX).contains(&begun.elapsed()));
+        trickle.abort();
     }
 
     #[tokio::test(start_paused = true)]
