@@ -154,10 +154,17 @@ impl Location {
         let (id, token) = (connection.id, connection.token);
         let lockstep = matches!(connection.feed, Feed::Lockstep);
         if let Some(replaced) = self.roster.connect(number, connection) {
-            let (code, message) = (Code::CLOSE_REPLACED, "resumed on a newer connection");
-            self.downloads.forget(replaced);
-            out.push(Output::Send(replaced, Parcel::Close { code, message }));
-            out.push(Output::Forget(replaced));
+            let message = "resumed on a newer connection";
+            let parcel = if replaced.welcomed {
+                let code = Code::CLOSE_REPLACED;
+                Parcel::Close { code, message }
+            } else {
+                let code = Code::REJECT_ALREADY_CONNECTED;
+                Parcel::Reject { code, message }
+            };
+            self.downloads.forget(replaced.id);
+            out.push(Output::Send(replaced.id, parcel));
+            out.push(Output::Forget(replaced.id));
         }
         let Some(session) = self.roster.get_mut(number) else {
             return Ok(());

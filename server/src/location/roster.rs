@@ -302,15 +302,16 @@ impl Roster {
     }
 
     /// Gives a session a new connection; returns the one that it had.
-    pub(crate) fn connect(&mut self, number: u64, connection: Connection) -> Option<ConnectionId> {
+    pub(crate) fn connect(&mut self, number: u64, connection: Connection) -> Option<Connection> {
         let session = self.sessions.get_mut(&number)?;
-        let replaced = session.connection().map(|connection| connection.id);
         self.connections.insert(connection.id, number);
-        session.phase = Phase::Connected(connection);
-        if let Some(replaced) = replaced {
-            self.connections.remove(&replaced);
+        match std::mem::replace(&mut session.phase, Phase::Connected(connection)) {
+            Phase::Joining(replaced) | Phase::Connected(replaced) => {
+                self.connections.remove(&replaced.id);
+                Some(replaced)
+            }
+            Phase::Grace { .. } | Phase::Leaving => None,
         }
-        replaced
     }
 
     /// A session's connection is no more: from now on it is in this phase.

@@ -466,8 +466,15 @@ fn whoever_hangs_up_before_a_second_welcome_may_come_back() {
         next_tick: 0,
         digest: 0,
     };
+    stage.resume(60, resume);
+    assert!(stage.sent(60).is_empty(), "it waits for a snapshot");
     stage.resume(6, resume);
-    assert!(stage.sent(6).is_empty(), "it waits for a snapshot");
+    assert_eq!(
+        stage.end(60),
+        Some(Code::REJECT_ALREADY_CONNECTED),
+        "replaced, but a Close is nothing to begin with"
+    );
+    assert!(stage.sent(6).is_empty());
     stage.take(Input::Gone(connection(6)));
     stage.turns(1);
     assert_eq!(stage.players(), ["Ann"]);
