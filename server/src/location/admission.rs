@@ -18,10 +18,10 @@ impl Location {
     /// Somebody asks for admission.
     pub(super) fn enter(&mut self, id: ConnectionId, hello: &Hello, token: Token, out: &mut Vec<Output>) {
         let connection = Connection::new(id, token, feed(hello), self.needs_definition(hello.definition));
-        let entered = match &hello.resume {
+        let entered = self.check(hello).and_then(|()| match &hello.resume {
             Some(resume) => self.resume(resume, hello.role, connection, out),
             None => self.open(hello, connection, out),
-        };
+        });
         if let Err((code, message)) = entered {
             out.push(Output::Send(id, Parcel::Reject { code, message }));
             out.push(Output::Forget(id));
@@ -29,7 +29,6 @@ impl Location {
     }
 
     fn open(&mut self, hello: &Hello, connection: Connection, out: &mut Vec<Output>) -> Result<(), Refusal> {
-        self.check(hello)?;
         let needs_character = matches!(hello.role, Role::Player | Role::Bot);
         if needs_character || !hello.name.is_empty() {
             sim::check_name(&hello.name).map_err(|_| (Code::REJECT_NAME_INVALID, "not a name"))?;
@@ -52,6 +51,7 @@ impl Location {
         Ok(())
     }
 
+    /// What holds for newcomers and for those who come back.
     fn check(&self, hello: &Hello) -> Result<(), Refusal> {
         if self.stopping {
             return Err((Code::REJECT_DRAINING, "the daemon ends"));
@@ -144,9 +144,6 @@ impl Location {
         connection: Connection,
         out: &mut Vec<Output>,
     ) -> Result<(), Refusal> {
-        if self.stopping {
-            return Err((Code::REJECT_DRAINING, "the daemon ends"));
-        }
         let number = self
             .roster
             .resumable(resume, role)

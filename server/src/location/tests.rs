@@ -443,6 +443,32 @@ fn a_dropped_session_comes_back() {
         invalid,
     );
     check(Resume { session: 99, ..good }, invalid);
+
+    let mut check = |hello: Hello, expected: Code| {
+        let described = format!("{hello:?}");
+        stage.enter(50, hello);
+        assert_eq!(stage.end(50), Some(expected), "{described}");
+        stage.forgotten.clear();
+    };
+    let back = || Hello {
+        resume: Some(good),
+        ..hello("")
+    };
+    let elsewhere = Hello {
+        location: Text::cut("elsewhere"),
+        ..back()
+    };
+    check(elsewhere, Code::REJECT_UNKNOWN_LOCATION);
+    let ticket = Hello {
+        ticket: Some(Text::cut("forged")),
+        ..back()
+    };
+    check(ticket, Code::REJECT_TICKET_INVALID);
+    let role = Hello {
+        role: Role::Bot,
+        ..back()
+    };
+    check(role, Code::REJECT_RESUME_INVALID);
 }
 
 #[test]
