@@ -314,33 +314,29 @@ impl Location {
             return;
         };
         if session.characters.iter().all(|own| *own == character) {
-            self.end(number, out);
+            self.roster.remove(number);
         } else {
             session.characters.retain(|own| *own != character);
         }
     }
 
-    /// The characters of a session that is in [`Phase::Leaving`] leave, and with the last of them the session ends.
+    /// A session that is in [`Phase::Leaving`] ends, and its characters leave. The end is in the journal at once, so that
+    /// after a kill nobody comes back who was told that it is gone; a restart lets its characters leave.
     fn leave(&mut self, number: u64, out: &mut Vec<Output>) {
         self.inbox.forget(number);
         let Some(session) = self.roster.get_mut(number) else {
             return;
         };
+        tracing::info!(session = number, name = ?session.name, "left");
+        out.push(Output::Record(Record::Session(
+            session.record(SessionState::Ended),
+        )));
         if session.characters.is_empty() {
-            self.end(number, out);
+            self.roster.remove(number);
             return;
         }
         for &character in &session.characters {
             self.inbox.push_roster(number, Command::Leave { character });
-        }
-    }
-
-    fn end(&mut self, number: u64, out: &mut Vec<Output>) {
-        if let Some(session) = self.roster.remove(number) {
-            tracing::info!(session = number, name = ?session.name, "left");
-            out.push(Output::Record(Record::Session(
-                session.record(SessionState::Ended),
-            )));
         }
     }
 

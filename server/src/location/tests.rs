@@ -565,7 +565,7 @@ fn after_its_grace_a_session_leaves() {
     assert!(stage.players().is_empty());
     assert!(matches!(
         stage.records.as_slice(),
-        [.., Record::Turn(turn), Record::Session(session)]
+        [.., Record::Session(session), Record::Turn(turn)]
             if turn.commands.len() == 1 && session.state == SessionState::Ended
     ));
     let again = stage.join(3, "Ann");
@@ -578,6 +578,16 @@ fn whoever_says_goodbye_leaves_at_once() {
     stage.join(1, "Ann");
     stage.take(Input::Goodbye(connection(1)));
     assert_eq!(stage.end(1), Some(Code::CLOSE_GOODBYE));
+    let Some(Record::Session(session)) = stage.records.last() else {
+        panic!("the end is recorded before the Close may leave");
+    };
+    assert_eq!(session.state, SessionState::Ended);
+    let mut sessions = Vec::new();
+    stage.location.keyframe(&mut sessions);
+    assert!(
+        matches!(&sessions[..], [Output::Keyframe { sessions, .. }] if sessions.sessions.is_empty()),
+        "who is leaving is not there any more"
+    );
     stage.take(Input::Gone(connection(1)));
     stage.enter(2, hello("Ann"));
     stage.turns(1);

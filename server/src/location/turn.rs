@@ -181,9 +181,10 @@ impl Location {
     }
 
     /// The World and everybody who is there, for the journal.
-    fn keyframe(&self, out: &mut Vec<Output>) {
+    pub(super) fn keyframe(&self, out: &mut Vec<Output>) {
         let tick = self.world.tick();
-        let open = |session: &&roster::Session| !matches!(session.phase, Phase::Joining(_));
+        let open =
+            |session: &&roster::Session| matches!(session.phase, Phase::Connected(_) | Phase::Grace { .. });
         let sessions = self
             .roster
             .iter()
