@@ -309,7 +309,7 @@ impl Location {
     }
 
     /// The roster's Leave of this character has run.
-    pub(super) fn left(&mut self, number: u64, character: CharacterId, out: &mut Vec<Output>) {
+    pub(super) fn left(&mut self, number: u64, character: CharacterId) {
         let Some(session) = self.roster.get_mut(number) else {
             return;
         };

@@ -822,6 +822,32 @@ fn an_observer_sees_what_is() {
 }
 
 #[test]
+fn an_answer_comes_after_the_state_that_it_is_in() {
+    let mut stage = Stage::new(start());
+    let player = Hello {
+        feed: message::Feed::State,
+        ..hello("Ann")
+    };
+    stage.enter(1, player);
+    stage.turns(1);
+    let ann = stage.welcome(1);
+    stage.command(1, 1, stop(&ann));
+    stage.turns(1);
+    assert!(matches!(
+        stage.messages(1).as_slice(),
+        [
+            ServerMessage::State(_),
+            ..,
+            ServerMessage::Accepted {
+                sequence: 1,
+                tick: 1,
+                ..
+            }
+        ]
+    ));
+}
+
+#[test]
 fn a_view_of_more_than_a_frame_holds_is_closed() {
     let spec = |id: u32| sim::CharacterSpec {
         id: CharacterId(id),

@@ -31,8 +31,9 @@ impl Location {
         self.counters.ticks += 1;
         let outcomes = outcomes(&self.events, commands.len());
         let turn = self.publish(tick, commands, &sources, &outcomes, out);
-        self.settle(tick, &turn, &sources, &outcomes, out);
+        self.settle_roster(&turn, &sources, &outcomes, out);
         self.show_states(tick, now_us, out);
+        self.answer_all(tick, &sources, &outcomes, out);
         if self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
             self.keyframe(out);
         }
@@ -87,10 +88,9 @@ impl Location {
         commands
     }
 
-    /// Answers those whose commands ran, and does what the roster's own commands were for.
-    fn settle(
+    /// Does what the roster's own commands were for.
+    fn settle_roster(
         &mut self,
-        tick: u64,
         commands: &[Command],
         sources: &[Source],
         outcomes: &[Code],
@@ -101,29 +101,31 @@ impl Location {
             _ => None,
         };
         let mut joined: VecDeque<CharacterId> = self.events.iter().filter_map(joined).collect();
-        for (index, ((command, source), &outcome)) in commands.iter().zip(sources).zip(outcomes).enumerate() {
-            match *source {
-                Source::Session { session, sequence } => {
-                    let answer = Answer::Accepted {
-                        tick,
-                        index: index as u32,
-                        outcome,
+        for ((command, source), &outcome) in commands.iter().zip(sources).zip(outcomes) {
+            let Source::Roster { session } = *source else {
+                continue;
+            };
+            match command {
+                Command::Join { .. } => {
+                    let character = if outcome == Code::APPLIED {
+                        joined.pop_front()
+                    } else {
+                        None
                     };
-                    self.counters.accepted += 1;
-                    self.answer(session, sequence, answer, out);
+                    self.joined(session, character, outcome, out);
                 }
-                Source::Roster { session } => match command {
-                    Command::Join { .. } => {
-                        let character = if outcome == Code::APPLIED {
-                            joined.pop_front()
-                        } else {
-                            None
-                        };
-                        self.joined(session, character, outcome, out);
-                    }
-                    Command::Leave { character } => self.left(session, *character, out),
-                    _ => {}
-                },
+                Command::Leave { character } => self.left(session, *character),
+                _ => {}
+            }
+        }
+    }
+
+    /// Answers those whose commands ran, after the turn or state that they are in.
+    fn answer_all(&mut self, tick: u64, sources: &[Source], outcomes: &[Code], out: &mut Vec<Output>) {
+        for (index, (source, &outcome)) in (0..).zip(sources.iter().zip(outcomes)) {
+            if let Source::Session { session, sequence } = *source {
+                self.counters.accepted += 1;
+                self.answer(session, sequence, Answer::Accepted { tick, index, outcome }, out);
             }
         }
     }
