@@ -91,6 +91,18 @@ fn sigint_ends_it_like_sigterm() {
 }
 
 #[test]
+fn more_signals_do_not_keep_the_journal_from_being_closed() {
+    let data = tempdir().expect("a folder");
+    let mut daemon = Daemon::start(data.path(), ANY_PORT, &[]);
+    // Not waited for yet, so there is somebody to send them to however fast it ends.
+    for name in ["TERM", "INT", "TERM", "TERM"] {
+        daemon.signal(name);
+    }
+    assert_eq!(daemon.finish().0, Some(0));
+    assert!(verify(data.path())["torn"].is_null());
+}
+
+#[test]
 fn another_definition_begins_another_run_and_the_same_one_goes_on() {
     let data = tempdir().expect("a folder");
     let run_of = |more: &[&str]| {

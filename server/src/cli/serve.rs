@@ -79,6 +79,7 @@ Examples:
   lockstepd serve --listen 0.0.0.0:7777 --insecure         for everybody who can reach this machine
 
 SIGINT and SIGTERM end it in order: everybody is told, the journal is closed, a summary is printed.
+A second one changes nothing; SIGKILL waits for nothing, and the next start repairs what it left.
 The next start with the same location, maps and tick rate goes on where this one ended.";
 
 /// Form of the log.
@@ -301,10 +302,12 @@ async fn wait_for_end(
         signal = signals.next() => tracing::info!("{signal}: stopping"),
     }
     location.send(Input::Stop);
-    // A second signal does not wait for the journal.
-    tokio::select! {
-        _ = &mut end => Ok(()),
-        signal = signals.next() => Err(anyhow!("{signal}: stopped a second time")),
+    // It goes on to its end: a second signal must not leave a journal that was not closed.
+    loop {
+        tokio::select! {
+            _ = &mut end => return Ok(()),
+            signal = signals.next() => tracing::warn!("{signal}: stopping already, the journal is being closed"),
+        }
     }
 }
 
