@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::geometry::Bounds;
 use crate::grid::{Cells, EditedMap, Frame};
-use crate::json::did_you_mean;
 use crate::{Circle, Fixed, Point, Route};
 
 /// What to paint, first layer lowest.
@@ -106,14 +105,20 @@ pub enum Style {
     UnreachedEnd,
 }
 
-/// No layer of this drawing has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown layer {name}{hint}; there are {layers}")]
-pub struct UnknownLayer {
-    name: String,
-    hint: String,
-    layers: String,
-}
+/// Every layer there is, lowest first; a map or a query that has nothing for one leaves it empty or out.
+pub const LAYERS: [&str; 11] = [
+    "ground",
+    "areas",
+    "blocked",
+    "obstacles",
+    "names",
+    "standing",
+    "expanded",
+    "chain",
+    "snapped",
+    "path",
+    "ends",
+];
 
 /// A query and its answer, to be drawn.
 #[derive(Clone, Copy, Debug)]
@@ -252,7 +257,7 @@ impl Drawing {
         }
     }
 
-    /// Adds a layer on top; one without any shape is there too, so that its name is known.
+    /// Adds a layer on top; those of maps and queries are [`LAYERS`].
     pub fn push_layer(&mut self, name: &'static str, shapes: Vec<Shape>) {
         let shapes = shapes
             .into_iter()
@@ -262,22 +267,9 @@ impl Drawing {
     }
 
     /// Leaves the layers of these names only.
-    ///
-    /// # Errors
-    /// A name that no layer has; nothing has changed then.
-    pub fn keep_layers(&mut self, names: &[&str]) -> Result<(), UnknownLayer> {
-        let known = || self.layers.iter().map(|layer| layer.name);
-        for name in names {
-            if !known().any(|layer| layer == *name) {
-                return Err(UnknownLayer {
-                    name: (*name).to_owned(),
-                    hint: did_you_mean(name, known()),
-                    layers: known().collect::<Vec<_>>().join(", "),
-                });
-            }
-        }
-        self.layers.retain(|layer| names.contains(&layer.name));
-        Ok(())
+    pub fn keep_layers(&mut self, names: &[impl AsRef<str>]) {
+        self.layers
+            .retain(|layer| names.iter().any(|name| name.as_ref() == layer.name));
     }
 }
 
@@ -334,6 +326,7 @@ fn merged_runs(cells: &Cells, frame: &Frame) -> Vec<Bounds> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MapFile;
 
     #[test]
     fn equal_runs_of_neighbouring_rows_are_one_rectangle() {
@@ -365,22 +358,28 @@ mod tests {
     }
 
     #[test]
-    fn layers_are_chosen_by_name() {
-        let mut drawing = Drawing {
-            bounds: Bounds {
-                min: Point::default(),
-                max: Point::default(),
-            },
-            layers: Vec::new(),
-        };
-        drawing.push_layer("areas", Vec::new());
-        drawing.push_layer("path", Vec::new());
-        let error = drawing.keep_layers(&["aeras"]).expect_err("misspelt");
-        assert_eq!(
-            error.to_string(),
-            "unknown layer aeras (did you mean areas); there are areas, path"
-        );
-        drawing.keep_layers(&["path"]).expect("known");
-        assert_eq!(drawing.layers.len(), 1);
+    fn layers_are_known_in_order_and_chosen_by_name() {
+        let polygons = br#"{"areas": [{"name": "a", "polygon": [[0, 0], [4, 0], [4, 4], [0, 4]]}]}"#;
+        let baked = MapFile::parse("map.json", polygons).map(|map| EditedMap::new(&map).to_baked().to_text());
+        let baked = baked.expect("a good map");
+        for (file, bytes) in [("map.json", &polygons[..]), ("map.txt", baked.as_bytes())] {
+            let map = EditedMap::new(&MapFile::parse(file, bytes).expect("a good map"));
+            let mut drawing = Drawing::of_map(&map);
+            let query = QueryPicture {
+                from: Point::default(),
+                to: Point::default(),
+                standing: &[],
+                route: &Route::default(),
+                expanded: &[],
+            };
+            drawing.add_query(map.frame(), &query);
+            let places = drawing.layers.iter().map(|layer| {
+                let place = LAYERS.iter().position(|name| *name == layer.name);
+                place.unwrap_or_else(|| panic!("{file}: {} is unknown", layer.name))
+            });
+            assert!(places.is_sorted(), "{file}");
+            drawing.keep_layers(&["ground", "blocked", "path"]);
+            assert_eq!(drawing.layers.len(), 2, "{file}: it has either ground or blocked");
+        }
     }
 }

@@ -61,6 +61,9 @@ pub struct Object<'a> {
     open: bool,
 }
 
+/// U+FEFF in UTF-8: some editors save it before the text; no format of ours has it.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// JSON as parsed: keys in file order, duplicates kept.
 #[derive(Debug)]
 enum Value {
@@ -98,6 +101,10 @@ impl Document {
                 place,
                 format!("longer than {bytes_max} bytes"),
             ));
+        }
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            let place = format!("line {}", line.unwrap_or(1));
+            return Err(Problems::one(file, place, "a byte order mark before the text"));
         }
         match serde_json::from_slice(bytes) {
             Ok(root) => Ok(Self {
@@ -170,6 +177,11 @@ impl<'a> Node<'a> {
     /// Records that this value breaks a rule.
     pub fn problem(&self, rule: impl Into<String>) {
         self.document.problem(&self.path, rule);
+    }
+
+    /// Records that what stands in this value at a path from here, such as `.points[0]`, breaks a rule.
+    pub fn problem_below(&self, path: &str, rule: impl Into<String>) {
+        self.document.problem(&format!("{}{path}", self.path), rule);
     }
 
     /// An object; its duplicate keys are problems.

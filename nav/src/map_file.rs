@@ -8,7 +8,7 @@ use crate::grid::{
     BakedGrid, DRAWING_STEPS_MAX, Frame, GridParameters, area_steps, frame_around, movingai, obstacle_steps,
     text,
 };
-use crate::json::{Document, Node, Object};
+use crate::json::{BYTE_ORDER_MARK, Document, Node, Object};
 use crate::{Fixed, Point, Problems, WORLD_LIMIT};
 
 /// Largest map of polygons, bytes.
@@ -67,6 +67,9 @@ impl MapFile {
     /// # Errors
     /// Every broken rule, with its JSON path or line.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            return Err(Problems::one(file, "line 1", "a byte order mark before the text"));
+        }
         match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
             "json" => PolygonMap::parse(file, bytes).map(Self::Polygons),
             "txt" => text::parse(file, bytes).map(Self::Baked),

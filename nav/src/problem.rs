@@ -1,6 +1,6 @@
 //! What is wrong with a file from outside: every problem, each with the file, the place and the rule it breaks.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,12 +81,29 @@ impl Problems {
 impl std::error::Error for Problems {}
 
 impl fmt::Display for Problem {
+    /// On one line, whatever the file was: control characters are escaped, so that nothing in it speaks to a terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut escaped = Escaped(f);
         if self.place.is_empty() {
-            write!(f, "{}: {}", self.file, self.rule)
+            write!(escaped, "{}: {}", self.file, self.rule)
         } else {
-            write!(f, "{}: {}: {}", self.file, self.place, self.rule)
+            write!(escaped, "{}: {}: {}", self.file, self.place, self.rule)
         }
+    }
+}
+
+/// Passes text on with control characters as `\n`, `\u{1b}`.
+struct Escaped<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl Write for Escaped<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|character| {
+            if character.is_control() {
+                write!(self.0, "{}", character.escape_default())
+            } else {
+                self.0.write_char(character)
+            }
+        })
     }
 }
 
@@ -117,6 +134,15 @@ mod tests {
         assert_eq!(
             problems.to_string(),
             "a.json: $.cellSize: outside 0.01 to 100\nb.txt: too few rows"
+        );
+    }
+
+    #[test]
+    fn a_problem_is_one_line_whatever_the_file_says() {
+        let problems = Problems::one("a\u{1b}.json", "$.x", "not one of a\nerror: b, Zoë");
+        assert_eq!(
+            problems.to_string(),
+            "a\\u{1b}.json: $.x: not one of a\\nerror: b, Zoë"
         );
     }
 

@@ -162,7 +162,11 @@ fn map_path(node: &Node<'_>) -> Option<String> {
 }
 
 fn start_map(root: &mut Object<'_>, maps: &BTreeMap<Label, String>) -> Option<Label> {
-    let Some(node) = root.optional("startMap") else {
+    let node = root.optional("startMap");
+    if maps.is_empty() {
+        return None; // there is a problem with the maps already
+    }
+    let Some(node) = node else {
         if maps.len() != 1 {
             root.problem_at("startMap", "missing, and there is not exactly one map");
         }
@@ -343,10 +347,24 @@ pub(crate) fn behaviour(node: &Node<'_>, of: CharacterId) -> Option<Behaviour> {
     };
     if let Err(error) = behaviour.check_values(of) {
         let RangeError { place, rule, .. } = error;
-        node.problem(format!("{place}: {rule}"));
+        node.problem_below(&format!(".{name}{}", place_in_file(&place)), rule);
         return None;
     }
     Some(behaviour)
+}
+
+/// The place of a [`RangeError`] as the file writes it: what the content of a behaviour's key is followed by.
+fn place_in_file(place: &str) -> String {
+    match place {
+        "wait_ticks" => ".waitTicks".to_owned(),
+        "pause_min" => ".pauseTicks".to_owned(),
+        _ => match place.strip_prefix("steps") {
+            Some(step) => step
+                .replace(".after_ticks", ".afterTicks")
+                .replace(".npc", ".step.Talk.npc"),
+            None => format!(".{place}"),
+        },
+    }
 }
 
 fn patrol(node: &Node<'_>) -> Option<Behaviour> {

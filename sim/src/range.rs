@@ -27,19 +27,41 @@ pub struct RangeError {
 }
 
 impl Command {
-    /// Checks every range and the rule for names: what sessions, the admin and command files ask before a command may be
-    /// scheduled.
+    /// Checks every range, the rule for names, and that everybody and everything has one: what sessions, the admin and
+    /// command files ask before a command may be scheduled, so that what was recorded can be written as a command file.
     ///
     /// # Errors
     /// The first value out of its range.
     pub fn check(&self) -> Result<(), RangeError> {
         self.check_values()?;
-        let name = match self {
-            Self::Join { name } => name,
-            Self::SpawnBot(spec) | Self::SpawnNpc(spec) => &spec.name,
-            _ => return Ok(()),
-        };
-        check_name(name).map_err(|error| wrong("name", error.to_string(), Outcome::NotAble))
+        let character_name =
+            |name: &str| check_name(name).map_err(|error| wrong("name", error.to_string(), Outcome::NotAble));
+        match self {
+            Self::Join { name } => character_name(name),
+            Self::SpawnBot(spec) | Self::SpawnNpc(spec) => {
+                character_name(&spec.name)?;
+                spec.behaviour.check_identities()
+            }
+            Self::MoveTo { character, .. }
+            | Self::Stop { character }
+            | Self::Leave { character }
+            | Self::Despawn { character }
+            | Self::SetEnabled { character, .. }
+            | Self::SetAlive { character, .. }
+            | Self::Teleport { character, .. }
+            | Self::Application { character, .. } => check_identity("character", *character),
+            Self::Talk { character, npc } => {
+                check_identity("character", *character)?;
+                check_identity("npc", *npc)
+            }
+            Self::SetBehaviour { character, behaviour } => {
+                check_identity("character", *character)?;
+                behaviour.check_identities()
+            }
+            Self::SetAreaAvailable { area: label, .. } => check_label("area", label),
+            Self::SwitchMap { map: label } => check_label("map", label),
+            Self::AddObstacle { name, .. } | Self::RemoveObstacle { name } => check_label("name", name),
+        }
     }
 
     /// The ranges that a step relies on; no Unicode tables are asked.
@@ -51,7 +73,7 @@ impl Command {
             Self::Join { name } => check_length(name),
             Self::SpawnBot(spec) | Self::SpawnNpc(spec) => spec.check_values(),
             Self::AddObstacle { name, polygon } => {
-                check_label(name)?;
+                check_label("name", name)?;
                 for (index, point) in polygon.iter().enumerate() {
                     check_point(&format!("polygon[{index}]."), *point, Outcome::BadPolygon)?;
                 }
@@ -108,6 +130,23 @@ impl CharacterSpec {
 }
 
 impl Behaviour {
+    /// That everybody it speaks of can be somebody. A step needs no such rule: nobody has the id 0.
+    fn check_identities(&self) -> Result<(), RangeError> {
+        match self {
+            Self::Idle | Self::Patrol { .. } | Self::Wander { .. } => Ok(()),
+            Self::Follow { character, .. } => check_identity("character", *character),
+            Self::Script { steps } => {
+                steps
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, step)| match step.step {
+                        Step::Talk { npc } => check_identity(&format!("steps[{index}].npc"), npc),
+                        Step::MoveTo { .. } | Step::Stop => Ok(()),
+                    })
+            }
+        }
+    }
+
     /// The ranges of a behaviour of this character.
     pub(crate) fn check_values(&self, of: CharacterId) -> Result<(), RangeError> {
         let bad = |place: &str, rule: &str| Err(wrong(place, rule.to_owned(), Outcome::BadBehaviour));
@@ -137,7 +176,7 @@ impl Behaviour {
                 check_point("", Point::new(*x, *z), Outcome::BadBehaviour)?;
                 check_length_metres("radius", *radius)?;
                 if pause_min > pause_max {
-                    return bad("pause_min", "more than pause_max");
+                    return bad("pause_min", "the least is more than the most");
                 }
                 Ok(())
             }
@@ -212,9 +251,18 @@ fn check_length(name: &str) -> Result<(), RangeError> {
     }
 }
 
-fn check_label(name: &str) -> Result<(), RangeError> {
-    if name.is_empty() {
-        Err(wrong("name", "empty".to_owned(), Outcome::BadPolygon))
+fn check_identity(place: &str, id: CharacterId) -> Result<(), RangeError> {
+    if id.0 == 0 {
+        Err(wrong(place, "0 is nobody".to_owned(), Outcome::UnknownCharacter))
+    } else {
+        Ok(())
+    }
+}
+
+/// The name of an area, an obstacle or a map.
+fn check_label(place: &str, label: &str) -> Result<(), RangeError> {
+    if label.is_empty() {
+        Err(wrong(place, "empty".to_owned(), Outcome::BadPolygon))
     } else {
         Ok(())
     }
@@ -225,5 +273,82 @@ fn wrong(place: impl Into<String>, rule: String, outcome: Outcome) -> RangeError
         place: place.into(),
         rule,
         outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounded::List;
+    use crate::command::Label;
+
+    /// Refused at the edge with this place; a step that is handed it nevertheless turns it away by itself.
+    fn check(command: Command, expected: &str) {
+        let place = command.check().map_err(|error| error.place);
+        assert_eq!(place, Err(expected.to_owned()), "{command:?}");
+    }
+
+    #[test]
+    fn nobody_and_nameless_things_are_refused() {
+        let (nobody, somebody) = (CharacterId(0), CharacterId(3));
+        let label = |text: &str| Label::new(text).expect("short");
+        let (x, z) = (Fixed::ONE, Fixed::ONE);
+        check(
+            Command::Talk {
+                character: somebody,
+                npc: nobody,
+            },
+            "npc",
+        );
+        check(
+            Command::Talk {
+                character: nobody,
+                npc: somebody,
+            },
+            "character",
+        );
+        check(
+            Command::MoveTo {
+                character: nobody,
+                x,
+                z,
+            },
+            "character",
+        );
+        check(Command::Stop { character: nobody }, "character");
+        check(Command::Leave { character: nobody }, "character");
+        check(Command::Despawn { character: nobody }, "character");
+        check(
+            Command::SetBehaviour {
+                character: somebody,
+                behaviour: Behaviour::Follow {
+                    character: nobody,
+                    distance: Fixed::ONE,
+                },
+            },
+            "character",
+        );
+        let talk = ScriptStep {
+            after_ticks: 0,
+            step: Step::Talk { npc: nobody },
+        };
+        check(
+            Command::SetBehaviour {
+                character: somebody,
+                behaviour: Behaviour::Script {
+                    steps: List::new(vec![talk]).expect("one"),
+                },
+            },
+            "steps[0].npc",
+        );
+        check(Command::SwitchMap { map: label("") }, "map");
+        check(Command::RemoveObstacle { name: label("") }, "name");
+        check(
+            Command::SetAreaAvailable {
+                area: label(""),
+                available: true,
+            },
+            "area",
+        );
     }
 }

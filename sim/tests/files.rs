@@ -85,6 +85,7 @@ fn locations_have_their_problems_named() {
         ),
         (r#"{"name": "l"}"#, "$.maps: missing"),
         (r#"{"name": "l", "maps": {}}"#, "$.maps: not 1 to 64 maps"),
+        ("\u{feff}{}", "line 1: a byte order mark before the text"),
         (
             r#"{"name": "l", "maps": {"m": "../m.json"}}"#,
             "$.maps.m: not a relative path",
@@ -114,6 +115,9 @@ fn locations_have_their_problems_named() {
         let problems = load(location, None).expect_err(location);
         assert!(problems.contains(expected), "{location}: {problems}");
     }
+    // What follows from a problem is not another one.
+    let problems = load(r#"{"name": "l", "maps": {}, "startMap": "m"}"#, None).expect_err("no map");
+    assert_eq!(problems, "l.json: $.maps: not 1 to 64 maps");
 }
 
 #[test]
@@ -165,15 +169,15 @@ fn characters_have_their_problems_named() {
     );
     check_npc(
         r#""behaviour": {"patrol": {"points": [[1, 2]]}}"#,
-        &["$.npcs[0].behaviour: wait_ticks: a single point needs at least 1"],
+        &["$.npcs[0].behaviour.patrol.waitTicks: a single point needs at least 1"],
     );
     check_npc(
         r#""behaviour": {"patrol": {"points": []}}"#,
-        &["$.npcs[0].behaviour: points: no point"],
+        &["$.npcs[0].behaviour.patrol.points: no point"],
     );
     check_npc(
         r#""behaviour": {"wander": {"x": 1, "z": 1, "radius": 2, "pauseTicks": [3, 1]}}"#,
-        &["$.npcs[0].behaviour: pause_min: more than pause_max"],
+        &["$.npcs[0].behaviour.wander.pauseTicks: the least is more than the most"],
     );
     check_npc(
         r#""behaviour": {"wander": {"x": 1, "z": 1, "radius": -2, "pauseTicks": [3]}}"#,
@@ -184,11 +188,11 @@ fn characters_have_their_problems_named() {
     );
     check_npc(
         r#""behaviour": {"follow": {"character": 5, "distance": 2}}"#,
-        &["$.npcs[0].behaviour: character: nobody follows themselves"],
+        &["$.npcs[0].behaviour.follow.character: nobody follows themselves"],
     );
     check_npc(
         r#""behaviour": {"script": [{"afterTicks": 5, "step": "Stop"}, {"afterTicks": 4, "step": "Stop"}]}"#,
-        &["$.npcs[0].behaviour: steps[1].after_ticks: before the step above"],
+        &["$.npcs[0].behaviour.script[1].afterTicks: before the step above"],
     );
     check_npc(
         r#""behaviour": {"script": [{"afterTicks": 5, "step": {"Moveto": {"x": 1, "z": 1}}}]}"#,

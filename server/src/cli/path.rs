@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::Args;
-use nav::drawing::QueryPicture;
+use clap::builder::PossibleValuesParser;
+use nav::drawing::{LAYERS, QueryPicture};
 use nav::{Drawing, Fixed, FixedError, Goal, Point, Route, WORLD_LIMIT};
 
 use super::input;
@@ -39,11 +40,11 @@ pub(crate) struct PathArguments {
     /// Print JSON: one object, or with --queries one a line
     #[arg(long)]
     json: bool,
-    /// Draw map and path
-    #[arg(long, value_name = "OUT.svg")]
+    /// Draw map and path into this file
+    #[arg(long, value_name = "OUT.svg", value_parser = picture_file)]
     svg: Option<PathBuf>,
-    /// What to draw, all by default: ground, areas, blocked, obstacles, names, standing, chain, snapped, path, ends
-    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "svg")]
+    /// What to draw, all by default; a layer that this map has nothing for is empty
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "svg", value_parser = PossibleValuesParser::new(LAYERS))]
     layers: Vec<String>,
     /// Questions, one JSON object a line: {"from": [x, z], "to": [x, z], "exact": false, "obstacles": […]}; `-` is stdin
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["from", "to", "exact", "svg"])]
@@ -107,7 +108,7 @@ pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
     }
     drop(progress);
     if let (Some(path), [question]) = (&arguments.svg, &questions[..]) {
-        let picture = picture(&map, question, &route, &arguments.layers)?;
+        let picture = picture(&map, question, &route, &arguments.layers);
         std::fs::write(path, picture)
             .with_context(|| path.display().to_string())
             .with_status(Status::Io)?;
@@ -117,7 +118,7 @@ pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The map with the question and its answer, as SVG.
-fn picture(map: &MapInput, question: &Question, route: &Route, layers: &[String]) -> anyhow::Result<String> {
+fn picture(map: &MapInput, question: &Question, route: &Route, layers: &[String]) -> String {
     let source = map.planner.map();
     let mut drawing = Drawing::of_map(source);
     let query = QueryPicture {
@@ -129,13 +130,10 @@ fn picture(map: &MapInput, question: &Question, route: &Route, layers: &[String]
     };
     drawing.add_query(source.frame(), &query);
     if !layers.is_empty() {
-        let names: Vec<&str> = layers.iter().map(String::as_str).collect();
-        drawing
-            .keep_layers(&names)
-            .map_err(|error| bad_input(format_args!("--layers: {error}")))?;
+        drawing.keep_layers(layers);
     }
     let (from, to) = (question.from, question.to);
-    Ok(drawing.to_svg(&format!("{}, {} to {}, {}", from.x, from.z, to.x, to.z)))
+    drawing.to_svg(&format!("{}, {} to {}, {}", from.x, from.z, to.x, to.z))
 }
 
 /// A route for people.
@@ -174,6 +172,14 @@ fn point(text: &str) -> Result<Point, String> {
         })
     };
     Ok(Point::new(number(x)?, number(z)?))
+}
+
+/// The name of a file: the answer is what goes to stdout.
+fn picture_file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("a picture needs a file; stdout has the answer".to_owned()),
+        name => Ok(name.into()),
+    }
 }
 
 fn radius(text: &str) -> Result<Fixed, String> {
