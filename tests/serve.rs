@@ -157,7 +157,7 @@ fn refusals_name_their_reason_and_have_their_exit_status() {
     check(&["serve", "--listen", &taken, "--data-dir", "unused"], 78, &taken);
     check(
         &["serve", "--location", "no-such-file.json", "--data-dir", "unused"],
-        2,
+        78,
         "no-such-file.json",
     );
     check(&["serve", "--tick-rate", "0"], 2, "tick-rate");

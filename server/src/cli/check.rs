@@ -115,13 +115,16 @@ fn verdict(path: &Path) -> Verdict {
         ),
         None => {
             let text = format!("{error:#}");
-            let rule = text
-                .strip_prefix(&format!("{file}: "))
-                .unwrap_or(&text)
-                .to_owned();
-            let place = String::new();
-            let file = file.clone();
-            (vec![ProblemLine { file, place, rule }], text)
+            let rule = text.strip_prefix(&format!("{file}: ")).unwrap_or(&text);
+            // `line 3: RULE` is what the errors of lines that are no JSON begin with.
+            let line = rule.split_once(": ").filter(|(place, _)| is_line(place));
+            let (place, rule) = line.unwrap_or(("", rule));
+            let problem = ProblemLine {
+                file: file.clone(),
+                place: place.to_owned(),
+                rule: rule.to_owned(),
+            };
+            (vec![problem], text)
         }
     };
     Verdict {
@@ -132,6 +135,12 @@ fn verdict(path: &Path) -> Verdict {
         lines: text.lines().map(str::to_owned).collect(),
         status: Some(failure.map_or(Status::BadInput, |failure| failure.status)),
     }
+}
+
+fn is_line(place: &str) -> bool {
+    place
+        .strip_prefix("line ")
+        .is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 fn problem_line(problem: &Problem) -> ProblemLine {

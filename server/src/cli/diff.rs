@@ -36,7 +36,16 @@ Examples:
   lockstepd diff before.jsonl after.jsonl
 
 Two journals are compared as they were recorded, turn by turn, from the first tick that both have; where they part,
-both states are computed and compared field by field. Exit status 1: they differ, or one ends before the other.";
+both states are computed and compared field by field. Two files of states are compared line by line, from the first
+tick that both have; both must have every tick from there on (print both with the same --every).
+Exit status 1: they differ, or one ends before the other.";
+
+/// What was compared.
+struct Comparison {
+    /// Ticks that are the same.
+    same_ticks: u64,
+    first: Option<Parting>,
+}
 
 /// Where they part.
 #[derive(Serialize)]
@@ -51,17 +60,20 @@ struct Parting {
 /// Not two of one sort; damage; IO.
 pub(crate) fn run(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
     let (old, new) = (&arguments.old, &arguments.new);
-    let parting = match (is_journal(old), is_journal(new)) {
+    let comparison = match (is_journal(old), is_journal(new)) {
         (true, true) => compare_journals(old, new)?,
         (false, false) => compare_states(old, new)?,
         _ => return Err(bad_input("a journal and a file of states cannot be compared")),
     };
     let mut output = Output::stdout();
-    match (&parting, arguments.json) {
-        (parting, true) => {
-            output.json(&serde_json::json!({ "equal": parting.is_none(), "first": parting }))?
-        }
-        (None, false) => output.line("no difference")?,
+    let Comparison { same_ticks, first } = comparison;
+    match (&first, arguments.json) {
+        (first, true) => output.json(&serde_json::json!({
+            "equal": first.is_none(),
+            "same_ticks": same_ticks,
+            "first": first,
+        }))?,
+        (None, false) => output.line(format_args!("no difference; ticks compared: {same_ticks}"))?,
         (Some(parting), false) => {
             for field in &parting.fields {
                 output.line(format_args!("tick {}: {field}", parting.tick))?;
@@ -69,7 +81,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
         }
     }
     output.finish()?;
-    Ok(match parting {
+    Ok(match first {
         None => ExitCode::SUCCESS,
         Some(_) => Status::Failed.into(),
     })
@@ -144,7 +156,7 @@ impl Side {
     }
 }
 
-fn compare_journals(old: &Path, new: &Path) -> anyhow::Result<Option<Parting>> {
+fn compare_journals(old: &Path, new: &Path) -> anyhow::Result<Comparison> {
     let (mut old, mut new) = (Side::open(old)?, Side::open(new)?);
     while old.tick != new.tick {
         let behind = if old.tick < new.tick { &mut old } else { &mut new };
@@ -153,35 +165,45 @@ fn compare_journals(old: &Path, new: &Path) -> anyhow::Result<Option<Parting>> {
             return Err(bad_input(format_args!("{path}: ends before the other begins")));
         }
     }
+    let first_tick = old.tick;
+    let comparison = |tick, first| {
+        Ok(Comparison {
+            same_ticks: tick - first_tick,
+            first,
+        })
+    };
     if old.digest != new.digest {
         let tick = old.tick.saturating_sub(1);
-        return Ok(Some(parting(tick, &old, &new)?));
+        return comparison(first_tick, Some(parting(tick, &old, &new)?));
     }
     loop {
         let tick = old.tick;
         match (old.advance()?, new.advance()?) {
             (true, true) => {}
-            (false, false) => return Ok(None),
-            (goes_on, _) => {
-                let side = |goes_on| Value::from(if goes_on { "a turn" } else { "the end" });
-                let field = Difference {
-                    field: "journal".to_owned(),
-                    old: side(goes_on),
-                    new: side(!goes_on),
-                };
-                return Ok(Some(Parting {
-                    tick,
-                    fields: vec![field],
-                }));
-            }
+            (false, false) => return comparison(tick, None),
+            (goes_on, _) => return comparison(tick, Some(one_sided("journal", "a turn", tick, goes_on))),
         }
         let differs = match (old.since.last_turn(), new.since.last_turn()) {
             (Some(a), Some(b)) => a.digest != b.digest || a.commands != b.commands,
             _ => old.digest != new.digest,
         };
         if differs {
-            return Ok(Some(parting(tick, &old, &new)?));
+            return comparison(tick, Some(parting(tick, &old, &new)?));
         }
+    }
+}
+
+/// A tick that only one has: the old one, or else the new one.
+fn one_sided(field: &str, what: &str, tick: u64, is_old: bool) -> Parting {
+    let side = |has_it| Value::from(if has_it { what } else { "none" });
+    let field = Difference {
+        field: field.to_owned(),
+        old: side(is_old),
+        new: side(!is_old),
+    };
+    Parting {
+        tick,
+        fields: vec![field],
     }
 }
 
@@ -209,27 +231,41 @@ fn parting(tick: u64, old: &Side, new: &Side) -> anyhow::Result<Parting> {
     Ok(Parting { tick, fields })
 }
 
-/// Compares the lines of two files tick by tick; ticks that only one of them has are left out if both have others.
-fn compare_states(old: &Path, new: &Path) -> anyhow::Result<Option<Parting>> {
+/// Compares the lines of two files tick by tick, from the first tick that both have.
+fn compare_states(old: &Path, new: &Path) -> anyhow::Result<Comparison> {
     let (old_states, new_states) = (read_states(old)?, read_states(new)?);
-    let mut common = 0;
-    for (tick, old) in &old_states {
-        let Ok(index) = new_states.binary_search_by_key(tick, |(tick, _)| *tick) else {
-            continue;
-        };
-        common += 1;
-        let fields = fields::differences(old, &new_states[index].1);
-        if !fields.is_empty() {
-            return Ok(Some(Parting { tick: *tick, fields }));
-        }
-    }
-    if common == 0 {
+    let is_common =
+        |(tick, _): &&(u64, Value)| new_states.binary_search_by_key(tick, |(tick, _)| *tick).is_ok();
+    let Some(&(first_tick, _)) = old_states.iter().find(is_common) else {
         return Err(bad_input("the files have no tick in common"));
-    }
-    Ok(None)
+    };
+    let from_first = |states: Vec<(u64, Value)>| {
+        let states = states.into_iter();
+        states.skip_while(|(tick, _)| *tick < first_tick).peekable()
+    };
+    let (mut old, mut new) = (from_first(old_states), from_first(new_states));
+    let mut same_ticks = 0;
+    let first = loop {
+        let (old_tick, new_tick) = (old.peek().map(|state| state.0), new.peek().map(|state| state.0));
+        match (old_tick, new_tick) {
+            (None, None) => break None,
+            (Some(tick), None) => break Some(one_sided("state", "a line", tick, true)),
+            (None, Some(tick)) => break Some(one_sided("state", "a line", tick, false)),
+            (Some(a), Some(b)) if a != b => break Some(one_sided("state", "a line", a.min(b), a < b)),
+            (Some(tick), Some(_)) => {
+                let states = old.next().zip(new.next());
+                let fields = states.map(|(old, new)| fields::differences(&old.1, &new.1));
+                match fields {
+                    Some(fields) if !fields.is_empty() => break Some(Parting { tick, fields }),
+                    _ => same_ticks += 1,
+                }
+            }
+        }
+    };
+    Ok(Comparison { same_ticks, first })
 }
 
-/// The states of a file by tick.
+/// The states of a file, in the order of their ticks.
 fn read_states(path: &Path) -> anyhow::Result<Vec<(u64, Value)>> {
     let mut states = Vec::new();
     input::for_each_line(path, |line, text| {
@@ -240,9 +276,14 @@ fn read_states(path: &Path) -> anyhow::Result<Vec<(u64, Value)>> {
                 "{path}: line {line}: not an object with a tick"
             )));
         };
+        if states.last().is_some_and(|(before, _)| *before >= tick) {
+            let path = path.display();
+            return Err(bad_input(format_args!(
+                "{path}: line {line}: tick {tick} does not come after the line before it"
+            )));
+        }
         states.push((tick, state));
         Ok(())
     })?;
-    states.sort_by_key(|(tick, _)| *tick);
     Ok(states)
 }

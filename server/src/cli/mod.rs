@@ -22,7 +22,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::{Failure, Status};
 use crate::journal::segment::FORMAT_VERSION;
@@ -71,7 +71,10 @@ enum Command {
 
 /// Parses the command line, runs the command, reports its error.
 pub(crate) fn main() -> ExitCode {
-    let command_line = match CommandLine::try_parse() {
+    let parsed = description()
+        .try_get_matches()
+        .and_then(|matches| CommandLine::from_arg_matches(&matches));
+    let command_line = match parsed {
         Ok(command_line) => command_line,
         Err(message) => {
             // Help and version go to stdout with status 0, errors to stderr with 2; a closed pipe is nobody's failure.
@@ -124,5 +127,14 @@ fn report(error: &anyhow::Error) -> ExitCode {
 
 /// The whole command as clap knows it: for completions and manual pages.
 fn description() -> clap::Command {
-    CommandLine::command()
+    take_negative_numbers(CommandLine::command())
+}
+
+/// `--ticks -1` is a number out of its range, and no unknown flag `-1`.
+fn take_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let takes_value = argument.get_long().is_some() && argument.get_action().takes_values();
+        argument.allow_negative_numbers(takes_value)
+    });
+    command.mut_subcommands(take_negative_numbers)
 }

@@ -1,5 +1,6 @@
 //! `lockstepd replay PATH`: runs a journal again.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -9,12 +10,12 @@ use clap::{Args, ValueEnum};
 use protocol::Origin;
 use serde::Serialize;
 use serde_json::Value;
-use sim::{Character, Definition, Event, MapState, World};
+use sim::{Definition, Event, World};
 
 use super::fields::{self, Difference};
 use super::output::{self, Output};
 use super::recorded::command_form;
-use super::simulate;
+use super::simulate::{self, PrintedTick};
 use crate::exit::{Status, WithStatus, bad_input};
 use crate::journal::offline::outcomes;
 use crate::journal::playback::{self, Since};
@@ -93,8 +94,20 @@ pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
 /// The journals that a path names; at least one.
 ///
 /// # Errors
-/// None; damage; IO.
+/// Bad input: none, or neither a file nor a folder, or a file of which a location or run is wanted; damage; IO.
 pub(crate) fn find(path: &Path, location: Option<&str>, run: Option<u64>) -> anyhow::Result<Vec<Journal>> {
+    let refused = |rule: &str| Err(bad_input(format_args!("{}: {rule}", path.display())));
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return refused(&format!("cannot be read: {error}"));
+        }
+        // Looked at before it is opened: opening a pipe would wait for its writer.
+        Ok(found) if !found.is_file() && !found.is_dir() => return refused("not a regular file"),
+        Ok(found) if found.is_file() && (location.is_some() || run.is_some()) => {
+            return refused("a single segment: --location and --run choose in a folder");
+        }
+        _ => {}
+    }
     let journals = reader::find(path, location, run).map_err(read_failed)?;
     if journals.is_empty() {
         return Err(bad_input(format_args!(
@@ -218,16 +231,6 @@ enum PrintedOrigin<'a> {
     Admin { actor: &'a str },
 }
 
-/// A printed state: that of `simulate --json`, and the map.
-#[derive(Serialize)]
-struct PrintedState<'a> {
-    tick: u64,
-    digest: String,
-    events: &'a [Event],
-    characters: &'a [Character],
-    map: MapState,
-}
-
 impl<'a> Replay<'a> {
     fn begin(journal: &'a Journal, arguments: &'a ReplayArguments) -> anyhow::Result<Self> {
         let reader = journal.read().map_err(read_failed)?;
@@ -338,18 +341,13 @@ impl<'a> Replay<'a> {
     fn print_state(&self, output: &mut Output, since: &Since) -> anyhow::Result<()> {
         let (world, events) = since.world(&self.definition).with_status(Status::DamagedData)?;
         let Some(turn) = world.tick().checked_sub(1) else {
-            return output.line("no tick has run");
+            output::complain("note: no tick has run, so there is no state to print");
+            return Ok(());
         };
         if !self.arguments.json {
             return simulate::print_tick(output, turn, &world, &events);
         }
-        output.json(&PrintedState {
-            tick: turn,
-            digest: format!("{:016x}", world.digest()),
-            events: &events,
-            characters: world.characters(),
-            map: world.map_state(),
-        })
+        output.json(&PrintedTick::new(turn, &world, &events))
     }
 
     fn summary(

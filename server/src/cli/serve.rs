@@ -94,7 +94,7 @@ enum LogFormat {
 /// Serves until a signal comes, the ticks are over or the journal cannot be kept.
 ///
 /// # Errors
-/// Refused configuration (78), bad location files (2), damaged (65) or failing (74) journal.
+/// Refused configuration or location files (78), damaged (65) or failing (74) journal.
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     start_log(arguments.log_format);
     check_addresses(arguments)?;
@@ -137,13 +137,15 @@ fn check_addresses(arguments: &ServeArguments) -> anyhow::Result<()> {
 /// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
 fn load(arguments: &ServeArguments) -> anyhow::Result<(Definition, Bundle)> {
     let files = match &arguments.location {
-        Some(path) => LocationFiles::read(path)?,
+        Some(path) => LocationFiles::read(path).with_status(Status::Refused)?,
         None => LocationFiles::demo(),
     };
-    let definition = files.definition(arguments.tick_rate, arguments.bots)?;
+    let definition = files
+        .definition(arguments.tick_rate, arguments.bots)
+        .with_status(Status::Refused)?;
     let bundle = Bundle::new(files.location, arguments.tick_rate, arguments.bots, files.maps)
         .with_context(|| files.file)
-        .with_status(Status::BadInput)?;
+        .with_status(Status::Refused)?;
     Ok((definition, bundle))
 }
 

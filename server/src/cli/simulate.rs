@@ -7,12 +7,13 @@ use std::time::Instant;
 use clap::Args;
 use nav::Problems;
 use protocol::Bundle;
+use protocol::message::TURN_COMMANDS_MAX;
 use serde::Serialize;
-use sim::{Character, CharacterId, Command, Definition, Event, World};
+use sim::{Character, CharacterId, Command, Definition, Event, MapState, World};
 
 use super::input;
 use super::output::{self, Output};
-use crate::exit::{Status, WithStatus};
+use crate::exit::{Status, WithStatus, bad_input};
 use crate::journal::offline::Recorder;
 use crate::location_files::LocationFiles;
 
@@ -58,13 +59,26 @@ The state printed for tick t is the one after step t; the first tick is 0.";
 /// Commands of one file.
 const COMMANDS_MAX: usize = 4_000_000;
 
-/// A printed tick.
+/// A printed tick: the state after it has run.
 #[derive(Serialize)]
-struct PrintedTick<'a> {
+pub(crate) struct PrintedTick<'a> {
     tick: u64,
     digest: String,
     events: &'a [Event],
     characters: &'a [Character],
+    map: MapState,
+}
+
+impl<'a> PrintedTick<'a> {
+    pub(crate) fn new(tick: u64, world: &'a World, events: &'a [Event]) -> Self {
+        Self {
+            tick,
+            digest: format!("{:016x}", world.digest()),
+            events,
+            characters: world.characters(),
+            map: world.map_state(),
+        }
+    }
 }
 
 /// Runs and prints.
@@ -92,6 +106,10 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
         ));
     }
 
+    if let (Some(path), Some(_)) = (&arguments.commands, &arguments.journal) {
+        check_turns(path, &commands)?;
+    }
+
     let (mut recorder, mut world) = match &arguments.journal {
         None => (None, World::new(&definition)),
         Some(out) => {
@@ -100,6 +118,7 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
         }
     };
     let mut output = Output::stdout();
+    let mut not_printed = None;
     let mut progress = output::progress(arguments.ticks, "ticks");
     let mut commands = commands.into_iter().peekable();
     let (mut turn, mut events) = (Vec::new(), Vec::new());
@@ -120,21 +139,26 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
             Some(every) => tick.is_multiple_of(every),
             None => arguments.json || tick + 1 == arguments.ticks,
         };
-        if is_printed && arguments.json {
-            output.json(&PrintedTick {
-                tick,
-                digest: format!("{:016x}", world.digest()),
-                events: &events,
-                characters: world.characters(),
-            })?;
-        } else if is_printed {
-            print_tick(&mut output, tick, &world, &events)?;
+        if is_printed && not_printed.is_none() {
+            let printed = if arguments.json {
+                output.json(&PrintedTick::new(tick, &world, &events))
+            } else {
+                print_tick(&mut output, tick, &world, &events)
+            };
+            not_printed = printed.err();
+            // A recording is kept to its end, even if nobody reads what is printed.
+            if not_printed.is_some() && recorder.is_none() {
+                break;
+            }
         }
         progress.at(tick);
     }
     drop(progress);
     if let Some(recorder) = recorder {
         recorder.close(&world).with_status(Status::Io)?;
+    }
+    if let Some(error) = not_printed {
+        return Err(error);
     }
     if !arguments.json {
         let seconds = started.elapsed().as_secs_f64();
@@ -151,6 +175,20 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether the commands of every tick fit into a turn of a journal.
+fn check_turns(path: &Path, commands: &[(u64, Command)]) -> anyhow::Result<()> {
+    let turns = commands.chunk_by(|(tick, _), (next, _)| tick == next);
+    match turns.into_iter().find(|turn| turn.len() > TURN_COMMANDS_MAX) {
+        None => Ok(()),
+        Some(turn) => Err(bad_input(format_args!(
+            "{}: tick {}: {} commands; a journal takes at most {TURN_COMMANDS_MAX} a tick",
+            path.display(),
+            turn[0].0,
+            turn.len()
+        ))),
+    }
+}
+
 /// Begins a recording.
 fn record(
     out: &Path,
@@ -160,6 +198,9 @@ fn record(
 ) -> anyhow::Result<(Recorder, World)> {
     let bundle = Bundle::new(files.location, arguments.tick_rate, arguments.bots, files.maps)
         .with_status(Status::BadInput)?;
+    if Recorder::is_segment(out) && out.exists() {
+        return Err(bad_input(format_args!("{}: is there already", out.display())));
+    }
     Recorder::create(out, &bundle, definition, "simulate").or_else(|error| {
         let status = error.status();
         Err(error).with_status(status)

@@ -36,10 +36,7 @@ impl Recorder {
         definition: &Definition,
         actor: &str,
     ) -> Result<(Self, World), OpenError> {
-        let (writer, world) = if out
-            .extension()
-            .is_some_and(|extension| extension == SEGMENT_EXTENSION)
-        {
+        let (writer, world) = if Self::is_segment(out) {
             let world = World::new(definition);
             (single_segment(out, bundle, &world)?, world)
         } else {
@@ -58,6 +55,12 @@ impl Recorder {
             keyframe_due: false,
         };
         Ok((recorder, world))
+    }
+
+    /// Whether `out` names a segment.
+    pub(crate) fn is_segment(out: &Path) -> bool {
+        out.extension()
+            .is_some_and(|extension| extension == SEGMENT_EXTENSION)
     }
 
     /// One step, recorded; appends what happened to `events`.

@@ -102,13 +102,14 @@ pub(crate) fn run(arguments: &ScenArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Checks a scenario file without its map and says what it is.
+/// Checks a scenario file and its map and says what it is.
 ///
 /// # Errors
-/// Every broken line.
+/// Every broken line; those of the map; a map of another size.
 pub(crate) fn check(file: &Path) -> anyhow::Result<String> {
     let scenarios = read(file)?;
-    let map = scenarios[0].map_file_name().to_owned();
+    read_map(file, &scenarios[0], None)?;
+    let map = scenarios[0].map_file_name();
     Ok(format!("MovingAI scenarios, {} on {map}", scenarios.len()))
 }
 
@@ -125,6 +126,28 @@ fn read(file: &Path) -> anyhow::Result<Vec<Scenario>> {
         )));
     }
     Ok(scenarios)
+}
+
+/// The map of a scenario file: the one beside it, if no other is wanted.
+fn read_map(file: &Path, scenario: &Scenario, map: Option<&Path>) -> anyhow::Result<MapInput> {
+    // By its file name alone: whatever folders the line names, no other file than one beside it is opened.
+    let path = map.map_or_else(
+        || file.with_file_name(scenario.map_file_name()),
+        Path::to_path_buf,
+    );
+    let map = MapInput::read(&path)?;
+    let grid = map.planner.grid();
+    let (width, depth) = (scenario.width, scenario.depth);
+    if (grid.width(), grid.depth()) != (width, depth) {
+        return Err(bad_input(format_args!(
+            "{}: line 2: for a map of {width} × {depth}, {} has {} × {}",
+            file.display(),
+            path.display(),
+            grid.width(),
+            grid.depth()
+        )));
+    }
+    Ok(map)
 }
 
 fn table(outcomes: &[Outcome]) -> comfy_table::Table {
@@ -156,25 +179,11 @@ fn table(outcomes: &[Outcome]) -> comfy_table::Table {
 
 fn solve_file(file: &Path, map: Option<&Path>) -> anyhow::Result<Outcome> {
     let scenarios = read(file)?;
-    let named = scenarios[0].map_file_name().to_owned();
-    // By its file name alone: whatever folders the line names, no other file than one beside it is opened.
-    let map_path = map.map_or_else(|| file.with_file_name(&named), Path::to_path_buf);
-    let mut map = MapInput::read(&map_path)?;
+    let mut map = read_map(file, &scenarios[0], map)?;
     let grid = map.planner.grid().clone();
-    let (width, depth) = (scenarios[0].width, scenarios[0].depth);
-    if (grid.width(), grid.depth()) != (width, depth) {
-        return Err(bad_input(format_args!(
-            "{}: line 2: for a map of {width} × {depth}, {} has {} × {}",
-            file.display(),
-            map_path.display(),
-            grid.width(),
-            grid.depth()
-        )));
-    }
-
     let mut outcome = Outcome {
         file: input::name(file),
-        map: named,
+        map: scenarios[0].map_file_name().to_owned(),
         scenarios: scenarios.len(),
         as_published: 0,
         longer_by_cost_model: 0,
