@@ -11,7 +11,11 @@ use crate::world::{CHARACTERS_MAX, World};
 impl World {
     /// The commands of a turn, in its order.
     pub(crate) fn apply_commands(&mut self, commands: &[Command], events: &mut Vec<Event>) {
+        self.places_tried = 0;
         for (index, command) in (0..).zip(commands) {
+            if !matches!(command, Command::Join { .. }) {
+                self.places_tried = 0;
+            }
             if let Err(outcome) = self.apply(command, events) {
                 events.push(Event::CommandRejected {
                     index,

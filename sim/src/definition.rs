@@ -242,9 +242,10 @@ fn with_further_bots(
     let mut id = taken.map(|spec| spec.id.0).max().unwrap_or(0);
     let mut world = World::new(&Definition::of(inner.clone()));
     let mut characters = inner.characters.clone();
+    let mut tried = 0;
     for number in location.bots.len() + 1..=bots {
         let place = world
-            .find_place(&points, MOVEMENT_CONTACT_RADIUS)
+            .find_place(&points, MOVEMENT_CONTACT_RADIUS, &mut tried)
             .ok_or_else(|| format!("no room near the spawn points for bot {number} of {bots}"))?;
         id = id
             .checked_add(1)

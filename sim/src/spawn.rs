@@ -25,9 +25,10 @@ impl World {
         let id = self.free_player_id().ok_or(Outcome::NoRoom)?;
         let definition = self.definition.clone();
         let inner = definition.inner();
-        let place = self
-            .find_place(&inner.spawns, MOVEMENT_CONTACT_RADIUS)
-            .ok_or(Outcome::NoRoom)?;
+        let mut tried = self.places_tried;
+        let place = self.find_place(&inner.spawns, MOVEMENT_CONTACT_RADIUS, &mut tried);
+        self.places_tried = tried;
+        let place = place.ok_or(Outcome::NoRoom)?;
         let spec = CharacterSpec {
             id,
             name: name.clone(),
@@ -66,23 +67,23 @@ impl World {
 
     /// The first of `points` where a circle of `radius` touches nobody; if all are taken, the first place in the rings
     /// around them that is free ground in sight of its point.
-    pub(crate) fn find_place(&mut self, points: &[Point], radius: Fixed) -> Option<Point> {
+    ///
+    /// `tried` counts the places that need not be tried: 0, or what the search before has left in it if since then nothing
+    /// has happened but that somebody with a radius above 0 was put where it said. So a crowd that comes at once is one search.
+    pub(crate) fn find_place(&mut self, points: &[Point], radius: Fixed, tried: &mut usize) -> Option<Point> {
         self.refresh_neighbours();
-        let free = |place: Point| !self.neighbours.touches(self.space, place, radius, 0);
-        if let Some(point) = points.iter().find(|point| free(**point)) {
-            return Some(*point);
-        }
         let planner = self.planner();
-        for ring in 1..=SPAWN_RINGS {
-            for point in points {
-                if !planner.is_free_ground(*point) {
-                    continue;
-                }
-                for place in ring_around(*point, ring) {
-                    if free(place) && planner.is_free_ground(place) && planner.line_of_sight(*point, place) {
-                        return Some(place);
-                    }
-                }
+        let rings = (1..=SPAWN_RINGS).flat_map(|ring| {
+            let open = points.iter().filter(|point| planner.is_free_ground(**point));
+            open.flat_map(move |point| ring_around(*point, ring).map(move |place| (*point, place)))
+        });
+        let places = points.iter().map(|point| (*point, *point)).chain(rings);
+        for (point, place) in places.skip(*tried) {
+            *tried += 1;
+            let free = !self.neighbours.touches(self.space, place, radius, 0);
+            let reachable = || planner.is_free_ground(place) && planner.line_of_sight(point, place);
+            if free && (place == point || reachable()) {
+                return Some(place);
             }
         }
         None
@@ -104,6 +105,30 @@ fn ring_around(point: Point, ring: i32) -> impl Iterator<Item = Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Command;
+    use crate::definition::PlannerKind;
+    use crate::ruleset::scenario;
+
+    #[test]
+    fn a_crowd_finds_the_places_that_each_would_find_alone() {
+        let join = |number: i32| Command::Join {
+            name: Name::cut(&format!("Player {number}")),
+        };
+        // Changes nothing, but no search goes on after it.
+        let nothing = Command::Stop {
+            character: CharacterId(0),
+        };
+        let definition = scenario(PlannerKind::Grid).expect("the scenario loads");
+        let (mut together, mut alone) = (World::new(&definition), World::new(&definition));
+        let crowd: Vec<Command> = (0..300).map(join).collect();
+        let apart: Vec<Command> = (0..300).flat_map(|n| [nothing.clone(), join(n)]).collect();
+        for _ in 0..2 {
+            // The second time there is less room than people.
+            together.step_into(&crowd, &mut Vec::new());
+            alone.step_into(&apart, &mut Vec::new());
+            assert_eq!(together.digest(), alone.digest());
+        }
+    }
 
     #[test]
     fn rings_go_row_by_row() {

@@ -45,6 +45,8 @@ pub struct World {
     /// From the characters; stale between a command that puts somebody elsewhere and its next use.
     pub(crate) neighbours: Neighbours,
     pub(crate) neighbours_stale: bool,
+    /// Places that the Joins just before this one have found taken or unfit; 0 after any other command.
+    pub(crate) places_tried: usize,
     /// A map, an area or an obstacle was changed in this step.
     pub(crate) map_changed: bool,
     /// Per character: this step changed the position.
@@ -125,6 +127,7 @@ impl World {
             waypoints: Vec::new(),
             neighbours: Neighbours::default(),
             neighbours_stale: true,
+            places_tried: 0,
             map_changed: false,
             moved: Vec::new(),
             route: Route::default(),
