@@ -9,6 +9,7 @@ pub mod json;
 mod map_file;
 mod obstacles;
 mod planner;
+pub mod polygon;
 mod problem;
 mod search;
 mod svg;
@@ -25,4 +26,5 @@ pub use map_file::{
     PolygonMap,
 };
 pub use planner::{Circle, EditError, Goal, MapEdits, Planner, Query, Route, SearchStats};
+pub use polygon::PolygonPlanner;
 pub use problem::{Problem, Problems};

@@ -75,6 +75,8 @@ pub struct Route {
     pub cells: Vec<(u32, u32)>,
     /// Cost of the chain (grid: 10 per cardinal, 14 per diagonal step); 0 where `cells` was not wanted.
     pub cost: u32,
+    /// Planners without cells: the length of the route, raw, each link rounded up.
+    pub length: i64,
     /// What it took.
     pub stats: SearchStats,
 }
