@@ -22,7 +22,8 @@ const ROUNDS: usize = 7;
 fn main() {
     for name in MAPS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/bench-polygon");
-        let read = |ending: &str| fs::read(folder.join(format!("{name}.{ending}"))).expect("a benchmark's file");
+        let read =
+            |ending: &str| fs::read(folder.join(format!("{name}.{ending}"))).expect("a benchmark's file");
         let Ok(MapFile::Polygons(map)) = MapFile::parse("map.json", &read("json")) else {
             panic!("{name} is no map of polygons");
         };
@@ -33,7 +34,8 @@ fn main() {
         let (mut planner, mut mesh) = (None, None);
         for _ in 0..3 {
             let start = Instant::now();
-            let built = PolygonPlanner::new(map.areas(), map.obstacles(), &[Fixed::ZERO]).expect("a small map");
+            let built =
+                PolygonPlanner::new(map.areas(), map.obstacles(), &[Fixed::ZERO]).expect("a small map");
             ours = ours.min(start.elapsed());
             planner = Some(built);
             let start = Instant::now();
@@ -69,11 +71,20 @@ fn main() {
 fn print(name: &str, measure: &str, ours: Duration, peers: Duration, count: u32) {
     let micros = |duration: Duration| (duration / count).as_nanos() as f64 / 1000.0;
     let (ours, peers) = (micros(ours), micros(peers));
-    println!("polyanya {name} {measure} {ours:.2} {peers:.2} {:.3}", ours / peers);
+    println!(
+        "polyanya {name} {measure} {ours:.2} {peers:.2} {:.3}",
+        ours / peers
+    );
 }
 
 /// Every route has the peer's length; 32-bit floats leave it 1 part in 10,000.
-fn compare(name: &str, planner: &mut PolygonPlanner, mesh: &Mesh, queries: &[(Point, Point)], route: &mut Route) {
+fn compare(
+    name: &str,
+    planner: &mut PolygonPlanner,
+    mesh: &Mesh,
+    queries: &[(Point, Point)],
+    route: &mut Route,
+) {
     let mut missing = 0;
     for &(from, to) in queries {
         ask(planner, from, to, route);
@@ -89,7 +100,10 @@ fn compare(name: &str, planner: &mut PolygonPlanner, mesh: &Mesh, queries: &[(Po
             "{name}: from {from:?} to {to:?}: {ours} and {peers}"
         );
     }
-    println!("polyanya {name} lengths equal, {missing} of {} not found by the peer", queries.len());
+    println!(
+        "polyanya {name} lengths equal, {missing} of {} not found by the peer",
+        queries.len()
+    );
 }
 
 fn ask(planner: &mut PolygonPlanner, from: Point, to: Point, route: &mut Route) {
@@ -130,7 +144,12 @@ fn queries(lines: &[u8]) -> Vec<(Point, Point)> {
         .map(|line| {
             let document = Document::parse("query", line.as_bytes(), 1 << 10).expect("JSON");
             let mut object = document.root().object().expect("an object");
-            let mut point = |key| object.required(key).and_then(|node| node.pair()).expect("a point");
+            let mut point = |key| {
+                object
+                    .required(key)
+                    .and_then(|node| node.pair())
+                    .expect("a point")
+            };
             (point("from"), point("to"))
         })
         .collect()

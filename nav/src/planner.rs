@@ -8,6 +8,29 @@ use serde::Serialize;
 
 use crate::{Fixed, Point};
 
+/// Which planner a map is made for or a location uses (spec 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlannerKind {
+    /// The uniform grid of spec 2.
+    Grid,
+    /// The visibility graph of spec 7.1.
+    Polygon,
+}
+
+impl PlannerKind {
+    /// Every planner.
+    pub const ALL: [Self; 2] = [Self::Grid, Self::Polygon];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grid => "grid",
+            Self::Polygon => "polygon",
+        }
+    }
+}
+
 /// A dynamic obstacle: somebody who stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Circle {

@@ -12,13 +12,13 @@ use super::exact::{Spot, Vector, compare_fractions};
 use crate::Point;
 use crate::geometry::{Bounds, Polygon};
 
-/// Most crossings of outlines at inner points; more would be a map of crossings.
-pub(super) const CROSSINGS_MAX: usize = 1 << 16;
+/// Most vertices of all polygons and crossings of their outlines together: all may be corners that see each other.
+pub const CORNERS_MAX: usize = 1 << 13;
 
-/// The outlines cross in more than [`CROSSINGS_MAX`] points.
+/// A map has too many corners for the polygon planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("outlines cross in more than {CROSSINGS_MAX} points")]
-pub(super) struct TooManyCrossings;
+#[error("more than {CORNERS_MAX} vertices and crossings of outlines, too many for the polygon planner")]
+pub struct TooIntricate;
 
 /// One polygon of the map.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +46,27 @@ pub(super) struct Piece {
     pub(super) to: u32,
 }
 
-/// The border of the free space of some polygons; the places that no piece uses are left in the list.
+/// Whether there can be at most [`CORNERS_MAX`] corners, whichever of these polygons are open.
 ///
 /// # Errors
-/// More crossings than [`CROSSINGS_MAX`].
-pub(super) fn border_pieces(outlines: &[Outline<'_>]) -> Result<(Vec<Place>, Vec<Piece>), TooManyCrossings> {
+/// If there can be more.
+pub(super) fn check_outlines(outlines: &[Outline<'_>]) -> Result<(), TooIntricate> {
+    let vertices: usize = outlines
+        .iter()
+        .map(|outline| outline.polygon.vertices().len())
+        .sum();
+    if vertices > CORNERS_MAX {
+        return Err(TooIntricate);
+    }
+    Cutter::new(&directed_edges(outlines)).cut_all()
+}
+
+/// The border of the free space of some polygons that have passed [`check_outlines`]; the places that no piece uses are left
+/// in the list.
+pub(super) fn border_pieces(outlines: &[Outline<'_>]) -> (Vec<Place>, Vec<Piece>) {
     let edges = directed_edges(outlines);
     let mut cutter = Cutter::new(&edges);
-    cutter.cut_all()?;
+    cutter.cut_all().expect("the polygons have been checked");
     let mut stretches = cutter.stretches();
     stretches.sort_unstable_by_key(|stretch| (stretch.low, stretch.high, stretch.edge));
     let mut cover = Cover::new(outlines);
@@ -78,7 +91,7 @@ pub(super) fn border_pieces(outlines: &[Outline<'_>]) -> Result<(Vec<Place>, Vec
             to,
         });
     }
-    Ok((cutter.places, pieces))
+    (cutter.places, pieces)
 }
 
 /// An edge of a polygon, the polygon's inside on the left.
@@ -169,7 +182,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Cuts every edge where it meets one of another polygon. (Edges of one polygon meet at its vertices only.)
-    fn cut_all(&mut self) -> Result<(), TooManyCrossings> {
+    fn cut_all(&mut self) -> Result<(), TooIntricate> {
         let mut order: Vec<(i32, i32, u32)> = (0u32..)
             .zip(self.edges)
             .map(|(index, edge)| (edge.a.x.min(edge.b.x).raw(), edge.a.x.max(edge.b.x).raw(), index))
@@ -188,8 +201,8 @@ impl<'a> Cutter<'a> {
                     self.meet(one.min(other), one.max(other));
                 }
             }
-            if self.places.len() - self.vertices.len() > CROSSINGS_MAX {
-                return Err(TooManyCrossings);
+            if self.places.len() > CORNERS_MAX {
+                return Err(TooIntricate);
             }
         }
         Ok(())

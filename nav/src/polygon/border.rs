@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use super::arrangement::{Outline, Piece, Place, TooManyCrossings, border_pieces};
+use super::arrangement::{Outline, Piece, Place, border_pieces};
 use super::cells::Cells;
 use super::exact::{Sector, Spot, Vector, compare_fractions};
 use crate::Point;
@@ -71,18 +71,15 @@ pub(super) enum Location {
 }
 
 impl Border {
-    /// The border of the free space of some polygons.
-    ///
-    /// # Errors
-    /// Outlines that cross too often.
-    pub(super) fn new(outlines: &[Outline<'_>]) -> Result<Self, TooManyCrossings> {
-        let (places, pieces) = border_pieces(outlines)?;
+    /// The border of the free space of some polygons that have been checked.
+    pub(super) fn new(outlines: &[Outline<'_>]) -> Self {
+        let (places, pieces) = border_pieces(outlines);
         let mut border = Self::default();
         border.take_pieces(&places, &pieces);
         border.join_sectors();
         border.index();
         border.find_parts();
-        Ok(border)
+        border
     }
 
     /// Where a spot with w ≤ 2 lies.

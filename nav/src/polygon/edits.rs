@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::arrangement::Outline;
+use super::arrangement::{Outline, check_outlines};
 use crate::geometry::{Bounds, Polygon};
 use crate::map_file::{Area, MAP_NAME_BYTES_MAX, OBSTACLES_MAX, Obstacle};
 use crate::{EditError, MapEdits, Point};
@@ -60,9 +60,18 @@ impl EditedPolygons {
 
     /// What makes the free space: the open areas and the standing obstacles.
     pub(super) fn outlines(&self) -> Vec<Outline<'_>> {
+        self.outlines_of(|available| available)
+    }
+
+    /// No area that opens can make it too intricate.
+    pub(super) fn is_simple_enough(&self) -> bool {
+        check_outlines(&self.outlines_of(|_| true)).is_ok()
+    }
+
+    fn outlines_of(&self, counts: impl Fn(bool) -> bool) -> Vec<Outline<'_>> {
         let open = self
             .areas()
-            .filter(|(_, available)| *available)
+            .filter(|(_, available)| counts(*available))
             .map(|(area, _)| Outline {
                 polygon: &area.polygon,
                 is_obstacle: false,
@@ -99,6 +108,10 @@ impl EditedPolygons {
         }
         let bounds = *polygon.bounds();
         self.added.insert(name.to_owned(), polygon);
+        if !self.is_simple_enough() {
+            self.added.remove(name);
+            return Err(EditError::NoRoom);
+        }
         Ok(bounds)
     }
 
@@ -162,7 +175,7 @@ impl EditedPolygons {
             removed,
             added,
         };
-        if changed.obstacles().count() > OBSTACLES_MAX {
+        if changed.obstacles().count() > OBSTACLES_MAX || !changed.is_simple_enough() {
             return Err(EditError::NoRoom);
         }
         let bounds = self.differences(&changed);

@@ -40,4 +40,23 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use planner::{CORNERS_MAX, PolygonPlanner, PolygonPlannerError};
+use arrangement::{Outline, check_outlines};
+
+use crate::map_file::{Area, Obstacle};
+
+pub use arrangement::{CORNERS_MAX, TooIntricate};
+pub use planner::PolygonPlanner;
+
+/// Whether a map's polygons are few and simple enough for this planner, whichever areas are open.
+///
+/// # Errors
+/// Too many corners.
+pub(crate) fn check(areas: &[Area], obstacles: &[Obstacle]) -> Result<(), TooIntricate> {
+    let areas = areas.iter().map(|area| (&area.polygon, false));
+    let obstacles = obstacles.iter().map(|obstacle| (&obstacle.polygon, true));
+    let outlines: Vec<Outline<'_>> = areas
+        .chain(obstacles)
+        .map(|(polygon, is_obstacle)| Outline { polygon, is_obstacle })
+        .collect();
+    check_outlines(&outlines)
+}

@@ -1,5 +1,6 @@
 //! The planner: the edited map, its border and graphs, who stands on it, and the queries.
 
+use super::arrangement::TooIntricate;
 use super::border::{Border, Location};
 use super::edits::EditedPolygons;
 use super::exact::{Sector, Vector};
@@ -9,25 +10,11 @@ use super::nearest::{Candidates, Parts};
 use super::nodes::{Corner, corners};
 use super::search::{Field, Outcome, Search};
 use crate::geometry::Bounds;
-use crate::map_file::{Area, Obstacle};
+use crate::map_file::{Area, Obstacle, PolygonMap};
 use crate::{Circle, EditError, Fixed, Goal, MapEdits, Planner, Point, Query, Route, SearchStats};
 
 /// How far a start or an exact end is moved onto free ground at most.
 const SNAP_DISTANCE: Fixed = Fixed::from_int(8);
-
-/// Most corners a free space may have: all may see each other.
-pub const CORNERS_MAX: usize = 1 << 13;
-
-/// The map is too intricate for this planner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PolygonPlannerError {
-    /// Outlines that cross too often.
-    #[error("outlines cross in more than 65536 points")]
-    TooManyCrossings,
-    /// Over [`CORNERS_MAX`].
-    #[error("more than {CORNERS_MAX} corners to go round")]
-    TooManyCorners,
-}
 
 /// A [`Planner`] on polygons: routes over the visibility graph of their corners (spec 7.1).
 #[derive(Clone, Debug)]
@@ -58,21 +45,21 @@ struct Scratch {
 }
 
 impl PolygonPlanner {
-    /// A planner on these polygons; `insets` is not empty and ascending.
+    /// A planner on these polygons; `insets` is not empty, ascending and not negative, as in a map that was read.
     ///
     /// # Errors
-    /// Maps that are too intricate.
-    pub fn new(
-        areas: &[Area],
-        obstacles: &[Obstacle],
-        insets: &[Fixed],
-    ) -> Result<Self, PolygonPlannerError> {
+    /// Too many corners.
+    pub fn new(areas: &[Area], obstacles: &[Obstacle], insets: &[Fixed]) -> Result<Self, TooIntricate> {
         assert!(
             insets.first().is_some_and(|first| *first >= Fixed::ZERO) && insets.is_sorted_by(|a, b| a < b),
             "the insets of a map are checked when it is read"
         );
+        let map = EditedPolygons::new(areas, obstacles);
+        if !map.is_simple_enough() {
+            return Err(TooIntricate);
+        }
         let mut planner = Self {
-            map: EditedPolygons::new(areas, obstacles),
+            map,
             insets: insets.to_vec(),
             border: Border::default(),
             corners: Vec::new(),
@@ -81,8 +68,16 @@ impl PolygonPlanner {
             standing: Vec::new(),
             scratch: Scratch::default(),
         };
-        planner.rebuild(None)?;
+        planner.rebuild(None);
         Ok(planner)
+    }
+
+    /// A planner on a map that was read for it.
+    ///
+    /// # Panics
+    /// If it was read for another planner.
+    pub fn of_map(map: &PolygonMap) -> Self {
+        Self::new(map.areas(), map.obstacles(), map.insets()).expect("the map was read for this planner")
     }
 
     /// How many nodes a graph has, and how many links, each counted once.
@@ -91,12 +86,9 @@ impl PolygonPlanner {
     }
 
     /// Builds border and graphs of the map as it is; `changes`: where it differs from the one they were built from.
-    fn rebuild(&mut self, changes: Option<&[Bounds]>) -> Result<(), PolygonPlannerError> {
-        let border = Border::new(&self.map.outlines()).map_err(|_| PolygonPlannerError::TooManyCrossings)?;
+    fn rebuild(&mut self, changes: Option<&[Bounds]>) {
+        let border = Border::new(&self.map.outlines());
         let corners = corners(&border);
-        if corners.len() > CORNERS_MAX {
-            return Err(PolygonPlannerError::TooManyCorners);
-        }
         self.bare = self.bare.changed(&border, &corners, Fixed::ZERO, changes);
         for (graph, &inset) in self.graphs.iter_mut().zip(&self.insets) {
             *graph = if inset == Fixed::ZERO {
@@ -107,7 +99,6 @@ impl PolygonPlanner {
         }
         self.border = border;
         self.corners = corners;
-        Ok(())
     }
 
     /// The graph for an agent: of the smallest inset that is at least its radius, else of the largest.
@@ -127,29 +118,19 @@ impl Planner for PolygonPlanner {
         let Some(changed) = self.map.set_area_available(area, available)? else {
             return Ok(false);
         };
-        if self.rebuild(Some(&[changed])).is_err() {
-            let _ = self.map.set_area_available(area, !available);
-            return Err(EditError::NoRoom);
-        }
+        self.rebuild(Some(&[changed]));
         Ok(true)
     }
 
     fn add_obstacle(&mut self, name: &str, polygon: &[Point]) -> Result<(), EditError> {
         let changed = self.map.add_obstacle(name, polygon)?;
-        if self.rebuild(Some(&[changed])).is_err() {
-            let _ = self.map.remove_obstacle(name);
-            return Err(EditError::NoRoom);
-        }
+        self.rebuild(Some(&[changed]));
         Ok(())
     }
 
     fn remove_obstacle(&mut self, name: &str) -> Result<(), EditError> {
-        let before = self.map.clone();
         let changed = self.map.remove_obstacle(name)?;
-        if self.rebuild(Some(&[changed])).is_err() {
-            self.map = before;
-            return Err(EditError::NoRoom);
-        }
+        self.rebuild(Some(&[changed]));
         Ok(())
     }
 
@@ -159,14 +140,9 @@ impl Planner for PolygonPlanner {
 
     fn set_edits(&mut self, edits: &MapEdits) -> Result<(), EditError> {
         let (map, changes) = self.map.with_edits(edits)?;
-        if changes.is_empty() {
-            self.map = map;
-            return Ok(());
-        }
-        let before = std::mem::replace(&mut self.map, map);
-        if self.rebuild(Some(&changes)).is_err() {
-            self.map = before;
-            return Err(EditError::NoRoom);
+        self.map = map;
+        if !changes.is_empty() {
+            self.rebuild(Some(&changes));
         }
         Ok(())
     }
