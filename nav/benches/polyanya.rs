@@ -20,7 +20,14 @@ const MAPS: [&str; 3] = ["star-200", "holes-100", "holes-2000"];
 const ROUNDS: usize = 7;
 
 fn main() {
-    for name in MAPS {
+    // A map's name as an argument: that map alone.
+    let only = std::env::args()
+        .skip(1)
+        .find(|argument| MAPS.contains(&argument.as_str()));
+    for name in MAPS
+        .into_iter()
+        .filter(|name| only.as_deref().is_none_or(|only| only == *name))
+    {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/bench-polygon");
         let read =
             |ending: &str| fs::read(folder.join(format!("{name}.{ending}"))).expect("a benchmark's file");
@@ -86,9 +93,12 @@ fn compare(
     route: &mut Route,
 ) {
     let mut missing = 0;
+    let mut stats = (0, 0);
     for &(from, to) in queries {
         ask(planner, from, to, route);
         assert!(route.complete, "{name}: no way from {from:?} to {to:?}");
+        stats.0 += u64::from(route.stats.expanded);
+        stats.1 += u64::from(route.stats.generated);
         let Some(path) = mesh.path(vector(from), vector(to)) else {
             missing += 1;
             continue;
@@ -100,9 +110,13 @@ fn compare(
             "{name}: from {from:?} to {to:?}: {ours} and {peers}"
         );
     }
+    let count = queries.len();
+    println!("polyanya {name} lengths equal, {missing} of {count} not found by the peer");
+    let mean = |sum: u64| sum as f64 / count as f64;
     println!(
-        "polyanya {name} lengths equal, {missing} of {} not found by the peer",
-        queries.len()
+        "polyanya {name} expanded {:.1} generated {:.1}",
+        mean(stats.0),
+        mean(stats.1)
     );
 }
 

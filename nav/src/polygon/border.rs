@@ -45,6 +45,8 @@ pub(super) struct Vertex {
     pub(super) place: Place,
     /// The position, rounded down.
     pub(super) floor: Point,
+    /// Its z, rounded up.
+    ceiling_z: i32,
     /// Its sectors: `sectors[first..first + count]`.
     first: u32,
     count: u32,
@@ -68,6 +70,41 @@ pub(super) enum Location {
     Inside(u32),
     OnEdge(u32),
     AtVertex(u32),
+}
+
+/// Edges that blocked the view of one point last: where it is blocked again it is often by one of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Witnesses {
+    edges: [u32; 4],
+    count: u8,
+    next: u8,
+}
+
+impl Witnesses {
+    /// One of them blocks the segment from a, which is free, to b.
+    pub(super) fn block(&self, border: &Border, a: Point, b: Point) -> bool {
+        let direction = Vector::between(a, b);
+        let mut edges = self.edges[..usize::from(self.count)].iter();
+        edges.any(|&index| border.blocks(&border.edges[index as usize], a, b, direction))
+    }
+
+    /// As [`Border::sees`].
+    pub(super) fn sees(&mut self, border: &Border, a: Point, b: Point) -> bool {
+        let direction = Vector::between(a, b);
+        if direction.is_zero() {
+            return true;
+        }
+        if self.block(border, a, b) {
+            return false;
+        }
+        let Some(index) = border.blocking_edge(a, b, direction) else {
+            return true;
+        };
+        self.edges[usize::from(self.next)] = index;
+        self.next = (self.next + 1) % self.edges.len() as u8;
+        self.count = (self.count + 1).min(self.edges.len() as u8);
+        false
+    }
 }
 
 impl Border {
@@ -125,9 +162,53 @@ impl Border {
         }
     }
 
+    /// As [`Border::locate`], of a raw point.
+    ///
+    /// PERF: in `i64`; every query asks for its start and its end (bench polyanya).
+    pub(super) fn locate_point(&self, point: Point) -> Location {
+        let mut on_border = None;
+        let mut nearest: Option<(i64, u32)> = None;
+        let mut is_own_cell = true;
+        let spot = Spot::from(point);
+        self.cells.leftward(point, |list, least_x| {
+            for &index in list {
+                let edge = &self.edges[index as usize];
+                let side = edge.along.cross(Vector::between(edge.start, point));
+                if is_own_cell && side == 0 {
+                    on_border = self.on_edge(index, &spot);
+                    if on_border.is_some() {
+                        return true;
+                    }
+                }
+                let is_above = |vertex: u32| self.vertices[vertex as usize].ceiling_z > point.z.raw();
+                let is_left = if edge.along.z > 0 { side < 0 } else { side > 0 };
+                if !is_left || is_above(edge.from) == is_above(edge.to) {
+                    continue;
+                }
+                let rise = (point.z.wide() - edge.start.z.wide()) * edge.along.z.signum();
+                let x = edge.start.x.wide() + (rise * edge.along.x).div_euclid(edge.along.z.abs());
+                let is_nearer = nearest.is_none_or(|(other_x, other)| {
+                    x > other_x || (x == other_x && self.compare_crossings(other, index, &spot).is_lt())
+                });
+                if is_nearer {
+                    nearest = Some((x, index));
+                }
+            }
+            is_own_cell = false;
+            nearest.is_some_and(|(x, _)| x >= least_x)
+        });
+        if let Some(location) = on_border {
+            return location;
+        }
+        match nearest.map(|(_, index)| &self.edges[index as usize]) {
+            Some(edge) if edge.along.z < 0 => Location::Inside(edge.part),
+            _ => Location::Outside,
+        }
+    }
+
     /// A raw point lies in the free space.
     pub(super) fn contains(&self, point: Point) -> bool {
-        self.locate(&point.into()) != Location::Outside
+        self.locate_point(point) != Location::Outside
     }
 
     /// A point at this location belongs to this part (a point where parts meet: to each).
@@ -160,10 +241,18 @@ impl Border {
         if direction.is_zero() {
             return true;
         }
-        !self.cells.any_along(a, b, |list| {
-            list.iter()
-                .any(|&index| self.blocks(&self.edges[index as usize], a, b, direction))
-        })
+        self.blocking_edge(a, b, direction).is_none()
+    }
+
+    /// An edge at which the segment from a, which is free, to b leaves the free space.
+    fn blocking_edge(&self, a: Point, b: Point, direction: Vector) -> Option<u32> {
+        let mut found = None;
+        self.cells.any_along(a, b, |list| {
+            let mut list = list.iter().copied();
+            found = list.find(|&index| self.blocks(&self.edges[index as usize], a, b, direction));
+            found.is_some()
+        });
+        found
     }
 
     /// Calls `visit` with each edge that may touch the segment from a to b, some more than once, until it returns true;
@@ -330,6 +419,10 @@ impl Border {
                 floor: match place {
                     Place::Raw(point) => point,
                     Place::Between(spot) => spot.floor(),
+                },
+                ceiling_z: match place {
+                    Place::Raw(point) => point.z.raw(),
+                    Place::Between(spot) => spot.floor().z.raw() + i32::from(spot.z % spot.w != 0),
                 },
                 first: 0,
                 count: 0,

@@ -129,6 +129,23 @@ pub(super) fn length(one: Point, other: Point) -> u32 {
     root_up(one.squared_distance(other) as u64) as u32
 }
 
+/// A lower bound of a vector's length, at most 2 % below it and without a root.
+pub(super) fn length_at_least(vector: Vector) -> i64 {
+    // Along an axis, at 22.5 and at 45 degrees to it: dot products with vectors of length 1 (in 16 bits) at most.
+    const BITS: u32 = 16;
+    const COSINE: i64 = 60_547;
+    const SINE: i64 = 25_079;
+    const HALF: i64 = 46_340;
+    const {
+        assert!(COSINE * COSINE + SINE * SINE <= 1 << (2 * BITS));
+        assert!(2 * HALF * HALF <= 1 << (2 * BITS));
+    }
+    let (x, z) = (vector.x.abs(), vector.z.abs());
+    let (long, short) = (x.max(z), x.min(z));
+    let between = (long * COSINE + short * SINE) >> BITS;
+    long.max(between).max(((long + short) * HALF) >> BITS)
+}
+
 fn see_each_other(border: &Border, one: &Node, other: &Node) -> bool {
     let direction = Vector::between(one.position, other.position);
     may_leave(one, direction) && may_leave(other, -direction) && border.sees(one.position, other.position)

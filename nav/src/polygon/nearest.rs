@@ -126,7 +126,7 @@ impl Candidates {
     ) -> Option<Point> {
         let sectors = &mut self.sectors;
         nearest_raw(spot, &mut self.near, |point| {
-            let location = ground.border.locate(&point.into());
+            let location = ground.border.locate_point(point);
             if !parts.contain_location(ground.border, location) || !ground.is_open(point, location, sectors) {
                 Verdict::Passed
             } else if accept(point) {

@@ -115,7 +115,7 @@ pub(super) fn pushed(border: &Border, corner: &Corner, inset: Fixed) -> Node {
 
 /// Of a node that does not lie on its own vertex: where it lies on a vertex of several sectors, the one it came from.
 fn gate_at(border: &Border, position: Point, corner: &Corner) -> Option<Sector> {
-    let Location::AtVertex(vertex) = border.locate(&position.into()) else {
+    let Location::AtVertex(vertex) = border.locate_point(position) else {
         return None;
     };
     let sectors = border.sectors_of(vertex);
@@ -159,7 +159,7 @@ fn unit(vector: Vector) -> Vector {
 /// corner serves, and at last any raw point of the part beside the corner.
 fn raw_corner(border: &Border, own: &VertexSector, spot: &Spot) -> Option<Point> {
     let part = border.part_of(own);
-    let is_ours = |point: Point| border.is_in_part(border.locate(&point.into()), part);
+    let is_ours = |point: Point| border.is_in_part(border.locate_point(point), part);
     let edges = [own.outgoing, own.incoming].map(|index| border.edges[index as usize]);
     let is_in_front = |point: Point| {
         let mut edges = edges.iter();

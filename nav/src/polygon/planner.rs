@@ -216,6 +216,13 @@ struct Asked<'a> {
     query: &'a Query<'a>,
 }
 
+/// A point and where it lies.
+#[derive(Clone, Copy, Debug)]
+struct Located {
+    point: Point,
+    location: Location,
+}
+
 impl Asked<'_> {
     fn answer(&self, scratch: &mut Scratch, route: &mut Route) {
         clear(route);
@@ -223,15 +230,15 @@ impl Asked<'_> {
         let Some(start) = self.free_point(scratch, from) else {
             return;
         };
-        if start != from {
-            route.waypoints.push(start);
+        if start.point != from {
+            route.waypoints.push(start.point);
         }
         match goal {
             Goal::Exact => {
                 if let Some(end) = self.free_point(scratch, to)
                     && self.find_way(scratch, start, end, route)
                 {
-                    route.complete = end == to && !route.budget_ran_out;
+                    route.complete = end.point == to && !route.budget_ran_out;
                 }
             }
             Goal::Nearest => self.answer_nearest(scratch, start, route),
@@ -242,19 +249,19 @@ impl Asked<'_> {
     }
 
     /// The way to the end if it can be reached, else to the reachable point nearest to it.
-    fn answer_nearest(&self, scratch: &mut Scratch, start: Point, route: &mut Route) {
+    fn answer_nearest(&self, scratch: &mut Scratch, start: Located, route: &mut Route) {
         let border = &self.planner.border;
-        let to = self.query.to;
-        self.take_parts(scratch, start);
-        let location = border.locate(&to.into());
-        let shares_part = Parts::These(&scratch.parts).contain_location(border, location);
-        let is_open = location != Location::Outside
-            && ground(border, &scratch.octagons).is_open(to, location, &mut scratch.sectors);
+        let to = self.located(self.query.to);
+        parts_of(border, start.location, &mut scratch.parts);
+        let shares_part = Parts::These(&scratch.parts).contain_location(border, to.location);
+        let is_open = to.location != Location::Outside
+            && ground(border, &scratch.octagons).is_open(to.point, to.location, &mut scratch.sectors);
         let could_be_reached = shares_part && is_open;
         if could_be_reached && self.find_way(scratch, start, to, route) {
             route.complete = !route.budget_ran_out;
             return;
         }
+        parts_of(border, start.location, &mut scratch.parts);
         let Scratch {
             octagons,
             corners,
@@ -270,61 +277,56 @@ impl Asked<'_> {
         };
         let is_dynamic = !octagons.is_empty();
         if is_dynamic {
-            search.run(&field, start, None, None);
+            search.run(&field, start.point, None, None);
         }
-        let nearest = candidates.nearest(field.ground, Parts::These(parts), to, None, |point| {
-            !is_dynamic || can_reach(&field, search, start, point)
+        let nearest = candidates.nearest(field.ground, Parts::These(parts), to.point, None, |point| {
+            !is_dynamic || can_reach(&field, search, start.point, point)
         });
         route.search_ran_out = is_dynamic && (could_be_reached || nearest.skipped);
-        let end = nearest.point.unwrap_or(start);
+        let end = nearest.point.map_or(start, |point| self.located(point));
         if !self.find_way(scratch, start, end, route) {
             // It was reached, or it could not have been asked for; without it there is the start.
             route.found = true;
-            route.waypoints.push(start);
+            route.waypoints.push(start.point);
             route.waypoints.dedup();
         }
     }
 
+    fn located(&self, point: Point) -> Located {
+        let location = self.planner.border.locate_point(point);
+        Located { point, location }
+    }
+
     /// The point if it is free; else the nearest free one within 8 m: of any part, or of its own if only octagons cover it.
-    fn free_point(&self, scratch: &mut Scratch, point: Point) -> Option<Point> {
+    fn free_point(&self, scratch: &mut Scratch, point: Point) -> Option<Located> {
         let border = &self.planner.border;
         let ground = ground(border, &scratch.octagons);
-        let location = border.locate(&point.into());
-        let parts = if location == Location::Outside {
+        let asked = self.located(point);
+        let parts = if asked.location == Location::Outside {
             Parts::Any
         } else {
-            if ground.is_open(point, location, &mut scratch.sectors) {
-                return Some(point);
+            if ground.is_open(point, asked.location, &mut scratch.sectors) {
+                return Some(asked);
             }
-            scratch.parts.clear();
-            parts_of(border, location, &mut scratch.parts);
+            parts_of(border, asked.location, &mut scratch.parts);
             Parts::These(&scratch.parts)
         };
         let limit = Some(SNAP_DISTANCE.wide());
-        scratch
-            .candidates
-            .nearest(ground, parts, point, limit, |_| true)
-            .point
-    }
-
-    fn take_parts(&self, scratch: &mut Scratch, point: Point) {
-        let border = &self.planner.border;
-        scratch.parts.clear();
-        parts_of(border, border.locate(&point.into()), &mut scratch.parts);
+        let nearest = scratch.candidates.nearest(ground, parts, point, limit, |_| true);
+        nearest.point.map(|point| self.located(point))
     }
 
     /// Searches the graph for the agent, then the one with inset 0; whether there is a route.
-    fn find_way(&self, scratch: &mut Scratch, start: Point, end: Point, route: &mut Route) -> bool {
-        if start == end {
+    fn find_way(&self, scratch: &mut Scratch, start: Located, end: Located, route: &mut Route) -> bool {
+        if start.point == end.point {
             route.found = true;
-            route.waypoints.push(end);
+            route.waypoints.push(end.point);
             route.waypoints.dedup();
             return true;
         }
         let border = &self.planner.border;
-        self.take_parts(scratch, start);
-        let location = border.locate(&end.into());
-        if !Parts::These(&scratch.parts).contain_location(border, location) {
+        parts_of(border, start.location, &mut scratch.parts);
+        if !Parts::These(&scratch.parts).contain_location(border, end.location) {
             return false;
         }
         let bare = &self.planner.bare;
@@ -340,7 +342,7 @@ impl Asked<'_> {
             };
             let expanded = route.stats.expanded;
             let left = self.query.expanded_max.map(|max| max.saturating_sub(expanded));
-            let outcome = scratch.search.run(&field, start, Some(end), left);
+            let outcome = scratch.search.run(&field, start.point, Some(end.point), left);
             let stats = scratch.search.stats();
             route.stats.expanded += stats.expanded;
             route.stats.generated += stats.generated;
@@ -352,7 +354,7 @@ impl Asked<'_> {
             route.budget_ran_out = outcome == Outcome::Limited;
             route.length = scratch.search.way(&field, outcome, &mut route.waypoints);
             if outcome == Outcome::Arrived {
-                route.waypoints.push(end);
+                route.waypoints.push(end.point);
             }
             return true;
         }
@@ -366,6 +368,7 @@ fn ground<'a>(border: &'a Border, octagons: &'a [Octagon]) -> Ground<'a> {
 
 /// The parts of a location, each once.
 fn parts_of(border: &Border, location: Location, parts: &mut Vec<u32>) {
+    parts.clear();
     match location {
         Location::Outside => {}
         Location::Inside(part) => parts.push(part),

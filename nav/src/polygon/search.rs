@@ -7,14 +7,17 @@
 //! Start, end and the corners of octagons have no links prepared, and under octagons a prepared link may be blocked. Such a
 //! link is put into the queue untested and tested when it is taken out, and most never are. This changes nothing but the
 //! time: the heuristic is consistent, so the first entry of a node whose link holds has its final g, and of entries with
-//! equal g the one put in first comes first.
+//! equal g the one of the node expanded first comes first.
+//!
+//! For the same reason entries far from the straight way need not be made: a round makes those with f up to a bound, and
+//! when they are used up, the next one those up to a larger bound. Most rounds are the first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::border::Location;
+use super::border::{Location, Witnesses};
 use super::exact::{Sector, Vector};
-use super::graph::{Graph, length, may_leave};
+use super::graph::{Graph, length, length_at_least, may_leave};
 use super::ground::{Around, Ground};
 use crate::{Point, SearchStats};
 
@@ -69,6 +72,15 @@ pub(super) struct Search {
     stats: SearchStats,
     start: Point,
     end: Option<Point>,
+    /// The nodes that were expanded, in order, the start first, with their g.
+    expanded: Vec<(u32, i64)>,
+    /// Every way with f up to this was put into the queue.
+    bound: i64,
+    /// How many bounds there have been.
+    round: usize,
+    /// What blocked the view of the start and of the end last.
+    seen_from_start: Witnesses,
+    seen_from_end: Witnesses,
     /// The best known way to the end: g and the node before it.
     arrival: Option<(i64, u32)>,
     /// Of the nodes taken from the queue the one nearest to the end: distance, g, corner, number.
@@ -110,11 +122,23 @@ struct Entry {
     g: i64,
     corner: Reverse<u64>,
     node: Reverse<u32>,
-    /// How many nodes were expanded before.
+    /// How many nodes were expanded before its parent.
     turn: Reverse<u32>,
     parent: u32,
     is_tested: bool,
 }
+
+/// Ways that are put into the queue together.
+struct Way {
+    parent: u32,
+    turn: u32,
+    /// They are in the queue up to this f.
+    above: i64,
+    is_tested: bool,
+}
+
+/// The bounds on f, one after the other: the straight distance and 1 / n of it more, at last none.
+const BOUNDS: [i64; 3] = [16, 4, 1];
 
 impl Search {
     /// Searches from a point of the free space to another, or everywhere.
@@ -130,9 +154,14 @@ impl Search {
         if expanded_max == 0 {
             return Outcome::Limited;
         }
-        self.expand(field, START, start, 0);
+        self.expand(field, START, 0);
         loop {
             self.stats.queue_peak = self.stats.queue_peak.max(self.queue.len() as u32);
+            let next = self.queue.peek().map(|entry| entry.f.0);
+            if self.bound < i64::MAX && next.is_none_or(|f| f > self.bound) {
+                self.widen(field);
+                continue;
+            }
             let Some(entry) = self.queue.pop() else {
                 return Outcome::Exhausted;
             };
@@ -156,7 +185,7 @@ impl Search {
             reached.g = entry.g;
             let best = (reached.heuristic, entry.g, entry.corner.0, node);
             self.best = self.best.min(best);
-            self.expand(field, node, field.position(node), entry.g);
+            self.expand(field, node, entry.g);
         }
     }
 
@@ -214,51 +243,92 @@ impl Search {
         self.arrival = None;
         let distance = end.map_or(0, |end| start.squared_distance(end).isqrt());
         self.best = (distance, 0, 0, START);
+        self.expanded.clear();
+        self.round = 0;
+        self.bound = end.map_or(i64::MAX, |_| distance + distance / BOUNDS[0]);
+        self.seen_from_start = Witnesses::default();
+        self.seen_from_end = Witnesses::default();
     }
 
-    /// Puts every way on from a node into the queue.
-    fn expand(&mut self, field: &Field<'_>, node: u32, from: Point, g: i64) {
+    /// Tries the end, and puts the ways on from a node into the queue.
+    fn expand(&mut self, field: &Field<'_>, node: u32, g: i64) {
+        let turn = self.stats.expanded;
         self.stats.expanded += 1;
-        self.try_end(field, node, from, g);
+        self.expanded.push((node, g));
+        self.try_end(field, node, g);
+        self.spread(field, turn, i64::MIN);
+    }
+
+    /// Goes on to the next bound: no farther than the best way to the end that is known.
+    fn widen(&mut self, field: &Field<'_>) {
+        let before = self.bound;
+        let distance = self.end.map_or(0, |end| self.start.squared_distance(end).isqrt());
+        self.round += 1;
+        self.bound = match (self.arrival, BOUNDS.get(self.round)) {
+            (Some((cost, _)), _) => cost,
+            (None, Some(part)) => distance + distance / part,
+            (None, None) => i64::MAX,
+        };
+        for turn in 0..self.expanded.len() as u32 {
+            self.spread(field, turn, before);
+        }
+    }
+
+    /// Puts the ways on from an expanded node into the queue, those with f above `above` and up to the bound.
+    fn spread(&mut self, field: &Field<'_>, turn: u32, above: i64) {
+        let (node, g) = self.expanded[turn as usize];
+        let from = self.position(field, node);
         let fixed = field.graph.nodes.len() as u32;
+        let mut way = Way {
+            parent: node,
+            turn,
+            above,
+            is_tested: false,
+        };
         if node < fixed {
-            let is_tested = field.ground.octagons.is_empty();
+            way.is_tested = field.ground.octagons.is_empty();
             for link in field.graph.links_of(node) {
-                self.enter(field, node, link.node, g + i64::from(link.length), is_tested);
+                let g = g + i64::from(link.length);
+                let to = field.graph.nodes[link.node as usize].position;
+                if g + self.at_least_to_end(to) <= self.bound {
+                    self.enter(field, &way, link.node, g);
+                }
             }
         } else {
             for (other, to) in (0..).zip(&field.graph.nodes) {
-                // PERF: most nodes turn their back to most places (bench polyanya).
-                if may_leave(to, Vector::between(to.position, from)) {
-                    self.enter(
-                        field,
-                        node,
-                        other,
-                        g + i64::from(length(from, to.position)),
-                        false,
-                    );
+                let direction = Vector::between(to.position, from);
+                let least = g + length_at_least(direction) + self.at_least_to_end(to.position);
+                // PERF: most nodes turn their back to most places, or are behind what is behind already (bench polyanya).
+                if least <= self.bound
+                    && may_leave(to, direction)
+                    && !(node == START && self.seen_from_start.block(field.ground.border, from, to.position))
+                {
+                    let g = g + i64::from(length(from, to.position));
+                    self.enter(field, &way, other, g);
                 }
             }
         }
         for (other, &to) in (fixed..).zip(field.corners) {
-            if other != node {
-                self.enter(field, node, other, g + i64::from(length(from, to)), false);
+            let least = g + length_at_least(Vector::between(from, to)) + self.at_least_to_end(to);
+            if other != node && least <= self.bound {
+                self.enter(field, &way, other, g + i64::from(length(from, to)));
             }
         }
     }
 
-    fn enter(&mut self, field: &Field<'_>, parent: u32, node: u32, g: i64, is_tested: bool) {
+    fn enter(&mut self, field: &Field<'_>, way: &Way, node: u32, g: i64) {
         self.touch(field, node);
         let reached = &mut self.nodes[node as usize];
         if matches!(reached.state, State::Closed | State::Blocked) || g >= reached.g {
             return;
         }
         let f = g + reached.heuristic;
-        // The end is in the queue with this f and the largest g there is for it.
-        if self.arrival.is_some_and(|(cost, _)| f > cost) {
+        // The end is in the queue with its cost as f and the largest g there is for that.
+        let is_too_far = f > self.bound || self.arrival.is_some_and(|(cost, _)| f > cost);
+        if is_too_far || f <= way.above {
             return;
         }
-        if is_tested {
+        if way.is_tested {
             reached.g = g;
         }
         self.stats.generated += 1;
@@ -267,18 +337,41 @@ impl Search {
             g,
             corner: Reverse(place(field.corner(node))),
             node: Reverse(node),
-            turn: Reverse(self.stats.expanded),
-            parent,
-            is_tested,
+            turn: Reverse(way.turn),
+            parent: way.parent,
+            is_tested: way.is_tested,
         });
     }
 
+    /// A lower bound of the distance to the end.
+    fn at_least_to_end(&self, from: Point) -> i64 {
+        self.end
+            .map_or(0, |end| length_at_least(Vector::between(from, end)))
+    }
+
+    fn position(&self, field: &Field<'_>, node: u32) -> Point {
+        if node == START {
+            self.start
+        } else {
+            field.position(node)
+        }
+    }
+
     /// Links the end to a node if that is a shorter way.
-    fn try_end(&mut self, field: &Field<'_>, node: u32, from: Point, g: i64) {
+    fn try_end(&mut self, field: &Field<'_>, node: u32, g: i64) {
         let Some(end) = self.end else { return };
+        let from = self.position(field, node);
+        let direction = Vector::between(from, end);
+        let known = self.arrival.map_or(i64::MAX, |(cost, _)| cost);
+        if g + length_at_least(direction) >= known {
+            return;
+        }
         let cost = g + i64::from(length(from, end));
-        let is_better = self.arrival.is_none_or(|(known, _)| cost < known);
-        if is_better && self.leads_out(node, Vector::between(from, end)) && field.ground.sees(from, end) {
+        if cost < known
+            && self.leads_out(node, direction)
+            && field.ground.is_clear(from, end)
+            && self.seen_from_end.sees(field.ground.border, from, end)
+        {
             self.arrival = Some((cost, node));
             self.stats.generated += 1;
             self.queue.push(Entry {
@@ -294,26 +387,21 @@ impl Search {
     }
 
     /// The link from a closed node to a usable one holds.
-    fn holds(&self, field: &Field<'_>, parent: u32, node: u32) -> bool {
+    fn holds(&mut self, field: &Field<'_>, parent: u32, node: u32) -> bool {
         let fixed = field.graph.nodes.len() as u32;
-        let from = if parent == START {
-            self.start
-        } else {
-            field.position(parent)
-        };
+        let from = self.position(field, parent);
         let to = field.position(node);
         let direction = Vector::between(from, to);
         let gate = self.nodes[node as usize].gate;
-        if !(direction.is_zero() || gate.is_none_or(|gate| gate.contains(-direction)))
-            || !self.leads_out(parent, direction)
-        {
-            return false;
-        }
-        if parent < fixed && node < fixed {
-            field.ground.is_clear(from, to)
-        } else {
-            field.ground.sees(from, to)
-        }
+        let may = direction.is_zero() || gate.is_none_or(|gate| gate.contains(-direction));
+        may && self.leads_out(parent, direction)
+            && field.ground.is_clear(from, to)
+            && if parent == START {
+                self.seen_from_start.sees(field.ground.border, from, to)
+            } else {
+                // The links of the graph were tested when it was built.
+                (parent < fixed && node < fixed) || field.ground.border.sees(from, to)
+            }
     }
 
     fn leads_out(&self, node: u32, direction: Vector) -> bool {
@@ -382,7 +470,7 @@ fn node_gate(
         Ordering::Greater => return None,
         Ordering::Equal => {}
     }
-    let location = ground.border.locate(&position.into());
+    let location = ground.border.locate_point(position);
     if location == Location::Outside || ground.around(position, location, sectors) != Around::Sectors {
         return None;
     }
@@ -405,7 +493,7 @@ fn corner_gate(ground: Ground<'_>, position: Point, sectors: &mut Vec<Sector>) -
     if covered {
         return None;
     }
-    let location = ground.border.locate(&position.into());
+    let location = ground.border.locate_point(position);
     if location == Location::Outside || ground.around(position, location, sectors) != Around::Sectors {
         return None;
     }
