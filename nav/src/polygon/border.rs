@@ -307,6 +307,7 @@ impl Border {
     }
 
     /// The segment from a to b, which begins in the free space, leaves it at this edge.
+    #[inline]
     fn blocks(&self, edge: &Edge, a: Point, b: Point, direction: Vector) -> bool {
         // PERF: rejects nearly all edges with two products each (bench polyanya).
         let side_of_a = edge.along.cross(Vector::between(edge.start, a));

@@ -1,6 +1,6 @@
 //! Nodes and the links between those in sight of each other.
 
-use super::border::Border;
+use super::border::{Border, Witnesses};
 use super::exact::{Vector, root_up};
 use super::nodes::{Corner, Node, pushed};
 use crate::geometry::Bounds;
@@ -47,6 +47,7 @@ impl Graph {
         let changes = changes.unwrap_or_default();
         let mut rows: Vec<Vec<Link>> = vec![Vec::new(); nodes.len()];
         for (i, one) in nodes.iter().enumerate() {
+            let mut witnesses = Witnesses::default();
             let mut old = known[i].map(|number| self.links_of(number).iter().peekable());
             for (j, other) in nodes.iter().enumerate().skip(i + 1) {
                 // The old links are in the order of the old numbers, which the new ones keep.
@@ -65,7 +66,7 @@ impl Graph {
                     {
                         was_linked
                     }
-                    _ => see_each_other(border, one, other),
+                    _ => see_each_other(border, one, other, &mut witnesses),
                 };
                 if is_linked {
                     let length = length(one.position, other.position);
@@ -146,9 +147,12 @@ pub(super) fn length_at_least(vector: Vector) -> i64 {
     long.max(between).max(((long + short) * HALF) >> BITS)
 }
 
-fn see_each_other(border: &Border, one: &Node, other: &Node) -> bool {
+/// `witnesses`: of the view from the first.
+fn see_each_other(border: &Border, one: &Node, other: &Node, witnesses: &mut Witnesses) -> bool {
     let direction = Vector::between(one.position, other.position);
-    may_leave(one, direction) && may_leave(other, -direction) && border.sees(one.position, other.position)
+    may_leave(one, direction)
+        && may_leave(other, -direction)
+        && witnesses.sees(border, one.position, other.position)
 }
 
 /// The node's own free directions have this one.

@@ -380,8 +380,8 @@ fn subtract_wedges(sectors: &mut Vec<Sector>, first_wedge: usize) {
         let to = sectors[if next < rays_end { next } else { count }].from;
         let middle = between(from, to);
         let (free, blocked) = sectors[..count].split_at(first_wedge);
-        let is_free = (free.is_empty() || free.iter().any(|sector| sector.contains(middle)))
-            && !blocked.iter().any(|sector| sector.contains(middle));
+        let is_free = (free.is_empty() || free.iter().any(|sector| sector.contains_sum(middle)))
+            && !blocked.iter().any(|sector| sector.contains_sum(middle));
         if is_free {
             let last = sectors.len() - 1;
             if last >= rays_end && sectors[last].to.compare_angle(from).is_eq() {

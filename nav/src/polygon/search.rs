@@ -74,6 +74,8 @@ pub(super) struct Search {
     end: Option<Point>,
     /// The nodes that were expanded, in order, the start first, with their g.
     expanded: Vec<(u32, i64)>,
+    /// Per node a lower bound of its distance to the end.
+    least_to_end: Vec<u32>,
     /// Every way with f up to this was put into the queue.
     bound: i64,
     /// How many bounds there have been.
@@ -248,6 +250,13 @@ impl Search {
         self.bound = end.map_or(i64::MAX, |_| distance + distance / BOUNDS[0]);
         self.seen_from_start = Witnesses::default();
         self.seen_from_end = Witnesses::default();
+        self.least_to_end.clear();
+        let positions = field.graph.nodes.iter().map(|node| node.position);
+        let positions = positions.chain(field.corners.iter().copied());
+        self.least_to_end.extend(positions.map(|from| {
+            // At most the extent of the world, 32000 × √2 m.
+            end.map_or(0, |end| length_at_least(Vector::between(from, end)) as u32)
+        }));
     }
 
     /// Tries the end, and puts the ways on from a node into the queue.
@@ -289,15 +298,15 @@ impl Search {
             way.is_tested = field.ground.octagons.is_empty();
             for link in field.graph.links_of(node) {
                 let g = g + i64::from(link.length);
-                let to = field.graph.nodes[link.node as usize].position;
-                if g + self.at_least_to_end(to) <= self.bound {
+                // PERF: most ways end here (bench polyanya).
+                if g + i64::from(self.least_to_end[link.node as usize]) <= self.bound {
                     self.enter(field, &way, link.node, g);
                 }
             }
         } else {
             for (other, to) in (0..).zip(&field.graph.nodes) {
                 let direction = Vector::between(to.position, from);
-                let least = g + length_at_least(direction) + self.at_least_to_end(to.position);
+                let least = g + length_at_least(direction) + i64::from(self.least_to_end[other as usize]);
                 // PERF: most nodes turn their back to most places, or are behind what is behind already (bench polyanya).
                 if least <= self.bound
                     && may_leave(to, direction)
@@ -309,7 +318,8 @@ impl Search {
             }
         }
         for (other, &to) in (fixed..).zip(field.corners) {
-            let least = g + length_at_least(Vector::between(from, to)) + self.at_least_to_end(to);
+            let least =
+                g + length_at_least(Vector::between(from, to)) + i64::from(self.least_to_end[other as usize]);
             if other != node && least <= self.bound {
                 self.enter(field, &way, other, g + i64::from(length(from, to)));
             }
@@ -343,12 +353,6 @@ impl Search {
         });
     }
 
-    /// A lower bound of the distance to the end.
-    fn at_least_to_end(&self, from: Point) -> i64 {
-        self.end
-            .map_or(0, |end| length_at_least(Vector::between(from, end)))
-    }
-
     fn position(&self, field: &Field<'_>, node: u32) -> Point {
         if node == START {
             self.start
@@ -370,7 +374,8 @@ impl Search {
         if cost < known
             && self.leads_out(node, direction)
             && field.ground.is_clear(from, end)
-            && self.seen_from_end.sees(field.ground.border, from, end)
+            && (node != START || self.seen_from_start.sees(field.ground.border, from, end))
+            && self.seen_from_end.sees(field.ground.border, end, from)
         {
             self.arrival = Some((cost, node));
             self.stats.generated += 1;
