@@ -3,9 +3,9 @@
 
 mod cases;
 
-use cases::{Case, cases};
+use cases::{Case, cases, cases_on};
 use serde_json::Value;
-use sim::{World, step};
+use sim::{PlannerKind, World, step};
 
 #[test]
 fn every_tick_of_every_case() {
@@ -17,7 +17,7 @@ fn every_tick_of_every_case() {
 
 #[test]
 fn snapshots_step_on_alike() {
-    for case in &cases() {
+    for case in PlannerKind::ALL.into_iter().flat_map(cases_on) {
         let mut world = World::new(&case.definition);
         for tick in 0..case.ticks {
             let mut copy = World::load(&case.definition, world.snapshot_bytes())
