@@ -17,7 +17,7 @@ const TICKS: u64 = 300;
 /// The hash of ruleset 1 on the grid.
 const GRID: u64 = 0x6795_c698_de8a_adc1;
 /// The hash of ruleset 1 on polygons.
-const POLYGON: u64 = 0;
+const POLYGON: u64 = 0xc709_1209_6c09_abe2;
 
 const LOCATION: &str = include_str!("location.json");
 const COMMANDS: &str = include_str!("commands.jsonl");
