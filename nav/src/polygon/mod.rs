@@ -11,6 +11,7 @@
 //! search       A* with untested links
 //! nearest      the nearest free or reachable point
 //! edits        areas opened and closed, obstacles added and removed
+//! picture      the debug picture as layers
 //! planner      all of it behind the `Planner` interface
 //! ```
 //!
@@ -35,6 +36,7 @@ mod graph;
 mod ground;
 mod nearest;
 mod nodes;
+mod picture;
 mod planner;
 mod search;
 #[cfg(test)]

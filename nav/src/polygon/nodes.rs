@@ -9,7 +9,7 @@ use crate::{Fixed, Point};
 const PUSH_STEPS: i128 = 20;
 
 /// Fraction bits of a unit vector.
-const UNIT_BITS: u32 = 30;
+pub(super) const UNIT_BITS: u32 = 30;
 
 /// Widest search for a raw point near a spot, raw.
 const ROUNDING_REACH: i32 = 64;
@@ -141,7 +141,7 @@ fn push_direction(sector: Sector) -> Vector {
 }
 
 /// The vector scaled to length 1 with [`UNIT_BITS`] fraction bits, truncated toward zero; components below 2^31.
-fn unit(vector: Vector) -> Vector {
+pub(super) fn unit(vector: Vector) -> Vector {
     let square = vector.dot(vector) as u128;
     if square == 0 {
         return vector;

@@ -1,5 +1,7 @@
 //! The planner: the edited map, its border and graphs, who stands on it, and the queries.
 
+use std::sync::Arc;
+
 use super::arrangement::TooIntricate;
 use super::border::{Border, Location};
 use super::edits::EditedPolygons;
@@ -19,15 +21,15 @@ const SNAP_DISTANCE: Fixed = Fixed::from_int(8);
 /// A [`Planner`] on polygons: routes over the visibility graph of their corners (spec 7.1).
 #[derive(Clone, Debug)]
 pub struct PolygonPlanner {
-    map: EditedPolygons,
+    pub(super) map: EditedPolygons,
     /// Ascending.
     insets: Vec<Fixed>,
-    border: Border,
-    corners: Vec<Corner>,
+    pub(super) border: Arc<Border>,
+    corners: Arc<Vec<Corner>>,
     /// With inset 0: where the pushed nodes give no route.
-    pub(super) bare: Graph,
+    pub(super) bare: Arc<Graph>,
     /// One for each inset.
-    pub(super) graphs: Vec<Graph>,
+    pub(super) graphs: Vec<Arc<Graph>>,
     /// Who stands, in order; equal ones count.
     standing: Vec<Circle>,
     scratch: Scratch,
@@ -61,10 +63,10 @@ impl PolygonPlanner {
         let mut planner = Self {
             map,
             insets: insets.to_vec(),
-            border: Border::default(),
-            corners: Vec::new(),
-            bare: Graph::default(),
-            graphs: vec![Graph::default(); insets.len()],
+            border: Arc::default(),
+            corners: Arc::default(),
+            bare: Arc::default(),
+            graphs: vec![Arc::default(); insets.len()],
             standing: Vec::new(),
             scratch: Scratch::default(),
         };
@@ -85,24 +87,38 @@ impl PolygonPlanner {
         (self.bare.nodes.len(), self.graphs[0].link_count() / 2)
     }
 
+    /// Calls `look` with what a query searches.
+    pub(super) fn with_field(&mut self, query: &Query<'_>, look: impl FnOnce(&Field<'_>, &mut Search)) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let graph = self.graph_for(query.agent_radius);
+        scratch.take_octagons(&self.standing, query, graph.inset);
+        let field = Field {
+            ground: ground(&self.border, &scratch.octagons),
+            graph,
+            corners: &scratch.corners,
+        };
+        look(&field, &mut scratch.search);
+        self.scratch = scratch;
+    }
+
     /// Builds border and graphs of the map as it is; `changes`: where it differs from the one they were built from.
     fn rebuild(&mut self, changes: Option<&[Bounds]>) {
         let border = Border::new(&self.map.outlines());
         let corners = corners(&border);
-        self.bare = self.bare.changed(&border, &corners, Fixed::ZERO, changes);
+        self.bare = Arc::new(self.bare.changed(&border, &corners, Fixed::ZERO, changes));
         for (graph, &inset) in self.graphs.iter_mut().zip(&self.insets) {
             *graph = if inset == Fixed::ZERO {
-                self.bare.clone()
+                Arc::clone(&self.bare)
             } else {
-                graph.changed(&border, &corners, inset, changes)
+                Arc::new(graph.changed(&border, &corners, inset, changes))
             };
         }
-        self.border = border;
-        self.corners = corners;
+        self.border = Arc::new(border);
+        self.corners = Arc::new(corners);
     }
 
     /// The graph for an agent: of the smallest inset that is at least its radius, else of the largest.
-    fn graph_for(&self, agent_radius: Fixed) -> &Graph {
+    pub(super) fn graph_for(&self, agent_radius: Fixed) -> &Graph {
         let index = self.insets.partition_point(|inset| *inset < agent_radius);
         &self.graphs[index.min(self.graphs.len() - 1)]
     }
