@@ -123,13 +123,19 @@ pub enum Style {
 }
 
 /// Every layer there is, lowest first; a map or a query that has nothing for one leaves it empty or out.
-pub const LAYERS: [&str; 11] = [
+pub const LAYERS: [&str; 17] = [
     "ground",
     "areas",
     "blocked",
     "obstacles",
     "names",
+    "links",
+    "normals",
+    "concave",
     "standing",
+    "octagons",
+    "start-links",
+    "end-links",
     "expanded",
     "chain",
     "snapped",

@@ -9,7 +9,7 @@ use super::exact::{Sector, Vector};
 use super::graph::Graph;
 use super::ground::{Ground, Octagon};
 use super::nearest::{Candidates, Parts};
-use super::nodes::{Corner, corners};
+use super::nodes::corners;
 use super::search::{Field, Outcome, Search};
 use crate::geometry::Bounds;
 use crate::map_file::{Area, Obstacle, PolygonMap};
@@ -25,7 +25,6 @@ pub struct PolygonPlanner {
     /// Ascending.
     insets: Vec<Fixed>,
     pub(super) border: Arc<Border>,
-    corners: Arc<Vec<Corner>>,
     /// With inset 0: where the pushed nodes give no route.
     pub(super) bare: Arc<Graph>,
     /// One for each inset.
@@ -64,7 +63,6 @@ impl PolygonPlanner {
             map,
             insets: insets.to_vec(),
             border: Arc::default(),
-            corners: Arc::default(),
             bare: Arc::default(),
             graphs: vec![Arc::default(); insets.len()],
             standing: Vec::new(),
@@ -82,9 +80,14 @@ impl PolygonPlanner {
         Self::new(map.areas(), map.obstacles(), map.insets()).expect("the map was read for this planner")
     }
 
-    /// How many nodes a graph has, and how many links, each counted once.
+    /// How many corners there are, and links in the graph of the smallest inset.
     pub fn size(&self) -> (usize, usize) {
         (self.bare.nodes.len(), self.graphs[0].link_count() / 2)
+    }
+
+    /// How many obstacles stand now.
+    pub fn obstacle_count(&self) -> usize {
+        self.map.obstacles().count()
     }
 
     /// Calls `look` with what a query searches.
@@ -114,7 +117,6 @@ impl PolygonPlanner {
             };
         }
         self.border = Arc::new(border);
-        self.corners = Arc::new(corners);
     }
 
     /// The graph for an agent: of the smallest inset that is at least its radius, else of the largest.
