@@ -384,14 +384,27 @@ impl Painter {
             }
             let middle = y - font / 3;
             match style {
-                Style::Path | Style::Chain | Style::Snap => self.line(format_args!(
+                Style::Path
+                | Style::Chain
+                | Style::Snap
+                | Style::Link
+                | Style::EdgeNormal
+                | Style::CornerNormal
+                | Style::StartLink
+                | Style::EndLink => self.line(format_args!(
                     "<path class=\"{class}\" d=\"M{} {}h{}\"/>",
                     Length(x),
                     Length(middle),
                     Length(sample)
                 )),
-                Style::Standing | Style::Waypoint | Style::Start | Style::End | Style::UnreachedEnd => {
-                    let radius = if style == Style::Waypoint {
+                Style::Standing
+                | Style::Waypoint
+                | Style::Concave
+                | Style::Node
+                | Style::Start
+                | Style::End
+                | Style::UnreachedEnd => {
+                    let radius = if matches!(style, Style::Waypoint | Style::Concave | Style::Node) {
                         self.unit / 2
                     } else {
                         self.unit * 9 / 10
