@@ -1,5 +1,7 @@
 //! Properties on random maps; a failure names the seed.
 
+use std::sync::Arc;
+
 use super::random::{Random, RandomMap};
 use super::reference::{Reference, contains, shortest};
 use crate::geometry::Polygon;
@@ -128,7 +130,7 @@ fn routes_are_free_and_cost_what_brute_force_finds() {
         let insets = map.insets(&mut random);
         let mut planner = planner(&map, &insets);
         let reference = reference(&map);
-        let graphs: Vec<Graph> = planner.graphs.iter().chain([&planner.bare]).cloned().collect();
+        let graphs: Vec<Arc<Graph>> = planner.graphs.iter().chain([&planner.bare]).cloned().collect();
         for _ in 0..4 {
             let mut point = || map.free_point(&mut random, |point| reference.is_free(point));
             let (from, to) = (point(), point());

@@ -44,13 +44,14 @@ pub(super) struct RandomMap {
 }
 
 impl RandomMap {
-    /// Even seeds: a lattice. Odd ones: anywhere.
+    /// Even seeds: a lattice. Odd ones: anywhere, some over half the world.
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random(seed);
-        let (size, unit) = if seed % 2 == 0 {
-            (8, 1 << (10 + seed / 2 % 8))
-        } else {
-            (1 << 20, 1)
+        let (size, unit) = match seed % 8 {
+            0 | 2 | 4 | 6 => (8, 1 << (10 + seed / 2 % 8)),
+            // As far as the reference's numbers reach: 8 km.
+            7 => (1 << 29, 1),
+            _ => (1 << 20, 1),
         };
         let mut map = Self {
             areas: Vec::new(),

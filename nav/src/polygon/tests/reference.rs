@@ -1,6 +1,6 @@
 //! The free space and shortest ways again, slowly and from the definitions alone: polygons, not their border.
 //!
-//! Coordinates are below 2^28 raw here, so that fractions of fractions fit `i128`.
+//! Coordinates are at most 2^29 raw here, so that fractions of fractions fit `i128`.
 
 use crate::Point;
 use crate::geometry::{Polygon, Segment};

@@ -276,3 +276,166 @@ fn a_convex_polygon() {
     case.check("5,-9", "5,9", "-", "-");
     case.check("5,1", "5,20", "-", "(5,11)");
 }
+
+#[test]
+fn collinear_runs_and_duplicate_points() {
+    let outline = "0,0 3,0 3,0 5,0 10,0 10,5 10,10 6,10 6,7 6,5 6,5 4,5 4,7 4,10 0,10 0,4 0,0 0,0";
+    let mut case = Case::new(&[outline], &[], "0");
+    case.check("2,9", "8,9", "4,5 6,5 8,9", "4,5 6,5 8,9");
+    assert_eq!(case.planner.size().0, 2);
+    let mut plain = Case::new(&["0,0 10,0 10,10 6,10 6,5 4,5 4,10 0,10"], &[], "0.5");
+    let mut runs = Case::new(&[outline], &[], "0.5");
+    for (from, to) in [("2,9", "8,9"), ("4,7", "6,7"), ("5,5", "5,8"), ("-1,-1", "4,5")] {
+        for goal in [Goal::Exact, Goal::Nearest] {
+            assert_eq!(
+                runs.answer(from, to, goal),
+                plain.answer(from, to, goal),
+                "from {from} to {to}"
+            );
+        }
+    }
+}
+
+#[test]
+fn spikes_and_touching_edges_are_no_polygons() {
+    for outline in [
+        "0,0 10,0 10,10 5,10 5,15 5,10 0,10",
+        "0,0 10,0 10,10 5,0 0,10",
+        "0,0 10,0 10,10 0,10 5,5 0,10",
+        "0,0 5,0 10,0",
+        "0,0 10,0",
+    ] {
+        assert!(Polygon::new(&points(outline)).is_err(), "{outline}");
+    }
+}
+
+#[test]
+fn starts_and_ends_exactly_on_vertices_and_edges() {
+    // An L; its reflex corner is at 5,5.
+    let mut case = Case::new(&["0,0 10,0 10,5 5,5 5,10 0,10"], &[], "0");
+    case.check("5,5", "10,5", "10,5", "10,5");
+    case.check("5,5", "5,10", "5,10", "5,10");
+    case.check("10,5", "5,10", "5,5 5,10", "5,5 5,10");
+    case.check("10,0", "0,10", "5,5 0,10".trim_start_matches("5,5 "), "0,10");
+    case.check("10,2", "2,10", "5,5 2,10", "5,5 2,10");
+    case.check("0,0", "5,5", "5,5", "5,5");
+    case.check("5,7", "7,5", "5,5 7,5", "5,5 7,5");
+    case.check("7,0", "7,5", "7,5", "7,5");
+    let mut pushed = Case::new(&["0,0 10,0 10,5 5,5 5,10 0,10"], &[], "1");
+    pushed.check("10,5", "5,10", "4.29291,4.29291 5,10", "4.29291,4.29291 5,10");
+}
+
+#[test]
+fn a_hole_between_areas_that_cross_between_raw_points() {
+    // Four bars, none along an axis, around a hole of which no corner is a raw point.
+    let bars = [
+        "-10,-3.01 10,-2.87 10,-1.87 -10,-2.03",
+        "-10,2.03 10,2.17 10,3.17 -10,3.03",
+        "-3.01,-10 -2.03,-10 -2.17,10 -3.17,10",
+        "2.03,-10 3.03,-10 2.87,10 1.87,10",
+    ];
+    let mut case = Case::new(&bars, &[], "0");
+    let route = case.route("-9,-2.5", "9,2.6", Goal::Exact);
+    assert!(route.complete && route.waypoints.len() >= 2, "{route:?}");
+    assert!(!case.planner.is_free_ground(points("0,0")[0]));
+    assert!(
+        !case
+            .planner
+            .line_of_sight(points("-9,-2.5")[0], points("9,2.6")[0])
+    );
+    assert_eq!(
+        case.answer("-9,-2.5", "0,0", Goal::Nearest).matches(' ').count(),
+        0
+    );
+}
+
+#[test]
+fn rooms_that_miss_each_other_by_a_raw() {
+    // A wall of a third of a millimetre at most: the second room's edge is askew by one raw, so on one half they overlap.
+    let one = "0,0 10,0 10,10 0,10";
+    let raw = |x: i32, z: i32| Point::from_raw(x, z);
+    let metre = 1 << 16;
+    let other = Polygon::new(&[
+        raw(10 * metre + 1, 0),
+        raw(20 * metre, 0),
+        raw(20 * metre, 10 * metre),
+        raw(10 * metre - 1, 10 * metre),
+    ]);
+    let areas = [polygon(one), other.expect("simple")].map(|polygon| Area {
+        name: format!("{:?}", polygon.bounds().min),
+        available: true,
+        polygon,
+    });
+    let planner = PolygonPlanner::new(&areas, &[], &[Fixed::ZERO]).expect("a small map");
+    let mut case = Case {
+        planner,
+        radius: Fixed::ZERO,
+        circles: Vec::new(),
+    };
+    // Straight through where they overlap, not where there is a gap.
+    case.check("2,9", "18,9", "18,9", "18,9");
+    assert!(!case.planner.line_of_sight(points("2,1")[0], points("18,1")[0]));
+    let route = case.route("2,1", "18,1", Goal::Exact);
+    assert!(route.complete && route.waypoints.len() >= 2, "{route:?}");
+    let mut at = points("2,1")[0];
+    for &waypoint in &route.waypoints {
+        assert!(case.planner.line_of_sight(at, waypoint), "{route:?}");
+        at = waypoint;
+    }
+}
+
+#[test]
+fn near_parallel_walls_at_the_world_limit() {
+    let limit = 16_000 << 16;
+    let polygon = |corners: &[(i32, i32)]| {
+        let corners: Vec<Point> = corners.iter().map(|&(x, z)| Point::from_raw(x, z)).collect();
+        Polygon::new(&corners).expect("simple")
+    };
+    let ground = polygon(&[(-limit, -limit), (limit, -limit), (limit, limit), (-limit, limit)]);
+    let answer = |lower: (i32, i32), upper: (i32, i32)| {
+        // Two walls across the whole world with a slit between them, each end's height given.
+        let walls = [
+            polygon(&[
+                (-limit, -limit),
+                (limit, -limit),
+                (limit, lower.1),
+                (-limit, lower.0),
+            ]),
+            polygon(&[
+                (-limit, upper.0),
+                (limit, upper.1),
+                (limit, limit),
+                (-limit, limit),
+            ]),
+        ];
+        let obstacles = walls.map(|polygon| Obstacle {
+            name: format!("{:?}", polygon.bounds()),
+            polygon,
+        });
+        let area = Area {
+            name: "ground".to_owned(),
+            available: true,
+            polygon: ground.clone(),
+        };
+        let mut planner = PolygonPlanner::new(&[area], &obstacles, &[Fixed::ONE]).expect("a small map");
+        let mut route = Route::default();
+        let query = Query {
+            from: Point::from_raw(-limit, lower.0.max(0)),
+            to: Point::from_raw(limit, lower.1.max(0)),
+            goal: Goal::Exact,
+            agent_radius: Fixed::ONE,
+            also: &[],
+            except: &[],
+            expanded_max: None,
+            want_cells: false,
+        };
+        planner.plan(&query, &mut route);
+        route.complete
+    };
+    // Open by a raw at one end, closed at the other in a point; open all along; crossing in the middle.
+    assert!(answer((0, 0), (1, 1)));
+    assert!(answer((0, 1), (2, 2)));
+    assert!(answer((0, 0), (1, 0)));
+    assert!(!answer((0, 1), (1, 0)));
+    assert!(!answer((0, 3), (2, 1)));
+}

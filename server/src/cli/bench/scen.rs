@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ::nav::movingai::{MOVINGAI_BYTES_MAX, Scenario, parse_scenarios};
-use ::nav::{Cell, Fixed, Goal, Grid, Route};
+use ::nav::{Cell, Fixed, Goal, Grid, GridPlanner, Route};
 use clap::Args;
 use serde::Serialize;
 
