@@ -5,19 +5,19 @@ mod cases;
 
 use std::sync::LazyLock;
 
-use cases::{Case, cases};
+use cases::{Case, cases_on};
 use nav::{Fixed, Point, WORLD_LIMIT};
 use proptest::prelude::*;
 use sim::bounded::{List, Text};
 use sim::{
-    Behaviour, CharacterId, CharacterSpec, Command, Definition, Event, ScriptStep, Sources, Step, World,
-    map_paths, parse_command_line, step,
+    Behaviour, CharacterId, CharacterSpec, Command, Definition, Event, PlannerKind, ScriptStep, Sources,
+    Step, World, map_paths, parse_command_line, step,
 };
 
 const LOCATION: &str = include_str!("../src/ruleset/location.json");
 const COMMANDS: &str = include_str!("../src/ruleset/commands.jsonl");
 
-static CASES: LazyLock<Vec<Case>> = LazyLock::new(cases);
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| cases_on(PlannerKind::Grid));
 /// The ruleset's location on every planner.
 static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     let on_polygons = LOCATION

@@ -3,13 +3,13 @@
 
 mod cases;
 
-use cases::{Case, cases, cases_on};
+use cases::{Case, cases_on};
 use serde_json::Value;
 use sim::{PlannerKind, World, step};
 
 #[test]
 fn every_tick_of_every_case() {
-    let cases = cases();
+    let cases = cases_on(PlannerKind::Grid);
     assert!(cases.len() >= 26, "only {} cases", cases.len());
     let failures: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -129,8 +129,8 @@ impl Border {
                 let edge = &self.edges[index as usize];
                 let side = spot.side(edge.start, edge.along);
                 if is_own_cell && side.is_eq() {
-                    if let Some(location) = self.on_edge(index, spot) {
-                        on_border = Some(location);
+                    on_border = self.on_edge(index, spot);
+                    if on_border.is_some() {
                         return true;
                     }
                 }

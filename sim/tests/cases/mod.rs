@@ -23,12 +23,8 @@ impl Case {
     }
 }
 
-/// All reference cases, in name order.
-pub(crate) fn cases() -> Vec<Case> {
-    cases_on(PlannerKind::Grid)
-}
-
-/// The reference cases on another planner, those whose maps it reads; what is expected is the grid's.
+/// The reference cases in name order: on the grid, or on another planner those whose maps it reads. What is expected is the
+/// grid's.
 pub(crate) fn cases_on(planner: PlannerKind) -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/sim");
     let mut folders: Vec<PathBuf> = fs::read_dir(folder)

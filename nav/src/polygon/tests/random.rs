@@ -79,8 +79,8 @@ impl RandomMap {
 
     /// A point that is free, if some tries give one.
     pub(super) fn free_point(&self, random: &mut Random, is_free: impl Fn(Point) -> bool) -> Point {
-        let tries = (0..50).map(|_| self.point(random));
-        let free = tries.filter(|&point| is_free(point)).next();
+        let mut tries = (0..50).map(|_| self.point(random));
+        let free = tries.find(|&point| is_free(point));
         free.unwrap_or_else(|| self.point(random))
     }
 

@@ -271,23 +271,8 @@ pub(super) fn shortest<N: Copy>(
     }
 }
 
-/// The least exact distance of two segments squared is at least this, roughly: for assertions on clearance.
-pub(super) fn distance(segment: Segment, other: Segment) -> f64 {
-    if segment.meets(other) {
-        return 0.0;
-    }
-    let to_point = |segment: Segment, point: Point| {
-        let f = |point: Point| (point.x.raw() as f64, point.z.raw() as f64);
-        let ((ax, az), (bx, bz), (px, pz)) = (f(segment.a), f(segment.b), f(point));
-        let (dx, dz) = (bx - ax, bz - az);
-        let t = (((px - ax) * dx + (pz - az) * dz) / (dx * dx + dz * dz)).clamp(0.0, 1.0);
-        ((ax + t * dx - px).powi(2) + (az + t * dz - pz).powi(2)).sqrt()
-    };
-    let all = [
-        to_point(segment, other.a),
-        to_point(segment, other.b),
-        to_point(other, segment.a),
-        to_point(other, segment.b),
-    ];
-    all.into_iter().fold(f64::MAX, f64::min)
+/// Two segments are at least so far apart, raw.
+pub(super) fn keep_apart(one: Segment, other: Segment, distance: i64) -> bool {
+    let from = |segment: Segment, point: Point| segment.compare_distance(point, distance).is_ge();
+    !one.meets(other) && from(one, other.a) && from(one, other.b) && from(other, one.a) && from(other, one.b)
 }

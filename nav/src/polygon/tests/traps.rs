@@ -1,6 +1,6 @@
 //! The traps of spec 7.1 and maps at the edge of what is allowed, each by name.
 
-use super::reference::distance;
+use super::reference::keep_apart;
 use crate::geometry::{Polygon, Segment};
 use crate::map_file::{Area, Obstacle};
 use crate::polygon::PolygonPlanner;
@@ -144,15 +144,13 @@ fn the_example_of_the_tutorial() {
     let mut way = vec![points("15,6")[0]];
     way.extend(case.route("15,6", "18,22", Goal::Exact).waypoints);
     let outline = polygon(TUTORIAL);
-    let least = way
-        .windows(2)
-        .flat_map(|piece| {
-            outline
-                .edges()
-                .map(move |edge| distance(Segment::new(piece[0], piece[1]), edge))
+    let keeps = |distance: i64| {
+        way.windows(2).all(|piece| {
+            let piece = Segment::new(piece[0], piece[1]);
+            outline.edges().all(|edge| keep_apart(piece, edge, distance))
         })
-        .fold(f64::MAX, f64::min);
-    assert_eq!(least as i32, 46_340);
+    };
+    assert!(keeps(46_340) && !keeps(46_341));
 }
 
 #[test]
