@@ -55,6 +55,20 @@ fn bots_agree_on_every_tick_and_so_does_the_replay() {
     }
 }
 
+/// The demo's map of polygons: the same town, the same people, another planner.
+#[test]
+fn bots_agree_on_polygons_too() {
+    let location = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/locations/town-polygon.json");
+    let data = tempdir().expect("a folder");
+    let daemon = Daemon::start(data.path(), ANY_PORT, &["--location", location]);
+    let bots = Bots::start(daemon.address, 12, 4, &["--rate", "2"]);
+    check_bots(bots.finish(), 12);
+    let summary = daemon.terminate();
+    assert_eq!(summary["desyncs"], 0, "{summary:#}");
+    let replayed = verify(data.path());
+    assert_eq!(replayed["digest"], summary["digest"], "{replayed:#}");
+}
+
 #[test]
 fn observers_and_answers_only_feeds_keep_up() {
     let data = tempdir().expect("a folder");

@@ -5,8 +5,9 @@
 
 use serde::Serialize;
 
-use crate::geometry::Bounds;
+use crate::geometry::{Bounds, Polygon};
 use crate::grid::{Cells, EditedMap, Frame};
+use crate::map_file::Area;
 use crate::{Circle, Fixed, Point, Route};
 
 /// What to paint, first layer lowest.
@@ -93,6 +94,22 @@ pub enum Style {
     Chain,
     /// From a requested end to the cell it was snapped to.
     Snap,
+    /// The octagon in which a planner of polygons sees somebody who stands.
+    Octagon,
+    /// A link between two nodes of a graph.
+    Link,
+    /// The direction from an edge into the free space.
+    EdgeNormal,
+    /// From a corner to its node.
+    CornerNormal,
+    /// A corner of more than 180 degrees.
+    Concave,
+    /// A node: such a corner, pushed into the free space.
+    Node,
+    /// From the start to a node in sight.
+    StartLink,
+    /// From the end to a node in sight.
+    EndLink,
     /// The path to walk.
     Path,
     /// A waypoint.
@@ -106,13 +123,19 @@ pub enum Style {
 }
 
 /// Every layer there is, lowest first; a map or a query that has nothing for one leaves it empty or out.
-pub const LAYERS: [&str; 11] = [
+pub const LAYERS: [&str; 17] = [
     "ground",
     "areas",
     "blocked",
     "obstacles",
     "names",
+    "links",
+    "normals",
+    "concave",
     "standing",
+    "octagons",
+    "start-links",
+    "end-links",
     "expanded",
     "chain",
     "snapped",
@@ -147,36 +170,13 @@ impl Drawing {
             let runs = merged_runs(map.walkable(), frame);
             drawing.push_layer("ground", vec![shape(Style::Ground, Form::Rectangles(runs))]);
         }
-        // Open areas above closed ones: where they overlap one can walk.
-        let areas = |wanted: bool| map.areas().filter(move |(_, open)| *open == wanted);
-        let polygons = areas(false).chain(areas(true)).map(|(area, open)| Shape {
-            style: if open { Style::Area } else { Style::ClosedArea },
-            form: Form::Polygon(area.polygon.vertices().to_vec()),
-            title: format!("{}{}", area.name, if open { "" } else { " (closed)" }),
-        });
-        drawing.push_layer("areas", polygons.collect());
+        drawing.push_areas(map.areas());
         if !map.is_baked() {
             let runs = merged_runs(&map.blocked_ground(), frame);
             drawing.push_layer("blocked", vec![shape(Style::Blocked, Form::Rectangles(runs))]);
         }
-        let obstacles = map.obstacles().map(|(name, polygon)| Shape {
-            style: Style::Obstacle,
-            form: Form::Polygon(polygon.vertices().to_vec()),
-            title: name.to_owned(),
-        });
-        drawing.push_layer("obstacles", obstacles.collect());
-        let names = map.areas().map(|(area, _)| {
-            let bounds = area.polygon.bounds();
-            shape(
-                Style::Name,
-                Form::Label {
-                    at: bounds.centre(),
-                    text: area.name.clone(),
-                    width: bounds.width(),
-                },
-            )
-        });
-        drawing.push_layer("names", names.collect());
+        drawing.push_obstacles(map.obstacles());
+        drawing.push_names(map.areas());
         drawing
     }
 
@@ -189,16 +189,7 @@ impl Drawing {
             route,
             expanded,
         } = query;
-        let standing = standing.iter().map(|circle| {
-            shape(
-                Style::Standing,
-                Form::Circle {
-                    centre: circle.centre,
-                    radius: circle.radius,
-                },
-            )
-        });
-        self.push_layer("standing", standing.collect());
+        self.push_standing(standing);
 
         let mut cells = Cells::new(frame.width, frame.depth);
         for &(x, z) in expanded {
@@ -224,6 +215,63 @@ impl Drawing {
         self.push_layer("chain", vec![shape(Style::Chain, Form::Polyline(chain))]);
         self.push_layer("snapped", snapped);
 
+        self.push_route(from, to, route);
+    }
+
+    /// The layer `areas`; open ones above closed ones, since where they overlap one can walk.
+    pub(crate) fn push_areas<'a>(&mut self, areas: impl Iterator<Item = (&'a Area, bool)>) {
+        let mut areas: Vec<_> = areas.collect();
+        areas.sort_by_key(|(_, open)| *open);
+        let polygons = areas.into_iter().map(|(area, open)| Shape {
+            style: if open { Style::Area } else { Style::ClosedArea },
+            form: Form::Polygon(area.polygon.vertices().to_vec()),
+            title: format!("{}{}", area.name, if open { "" } else { " (closed)" }),
+        });
+        self.push_layer("areas", polygons.collect());
+    }
+
+    /// The layer `obstacles`.
+    pub(crate) fn push_obstacles<'a>(&mut self, obstacles: impl Iterator<Item = (&'a str, &'a Polygon)>) {
+        let obstacles = obstacles.map(|(name, polygon)| Shape {
+            style: Style::Obstacle,
+            form: Form::Polygon(polygon.vertices().to_vec()),
+            title: name.to_owned(),
+        });
+        self.push_layer("obstacles", obstacles.collect());
+    }
+
+    /// The layer `names`, of areas.
+    pub(crate) fn push_names<'a>(&mut self, areas: impl Iterator<Item = (&'a Area, bool)>) {
+        let names = areas.map(|(area, _)| {
+            let bounds = area.polygon.bounds();
+            shape(
+                Style::Name,
+                Form::Label {
+                    at: bounds.centre(),
+                    text: area.name.clone(),
+                    width: bounds.width(),
+                },
+            )
+        });
+        self.push_layer("names", names.collect());
+    }
+
+    /// The layer `standing`.
+    pub(crate) fn push_standing(&mut self, standing: &[Circle]) {
+        let standing = standing.iter().map(|circle| {
+            shape(
+                Style::Standing,
+                Form::Circle {
+                    centre: circle.centre,
+                    radius: circle.radius,
+                },
+            )
+        });
+        self.push_layer("standing", standing.collect());
+    }
+
+    /// The layers `path` and `ends`.
+    pub(crate) fn push_route(&mut self, from: Point, to: Point, route: &Route) {
         let mut path = Vec::new();
         if !route.waypoints.is_empty() {
             let line = std::iter::once(from).chain(route.waypoints.iter().copied());
@@ -285,7 +333,7 @@ impl Form {
     }
 }
 
-fn shape(style: Style, form: Form) -> Shape {
+pub(crate) fn shape(style: Style, form: Form) -> Shape {
     Shape {
         style,
         form,

@@ -9,6 +9,7 @@ pub mod json;
 mod map_file;
 mod obstacles;
 mod planner;
+pub mod polygon;
 mod problem;
 mod search;
 mod svg;
@@ -21,8 +22,9 @@ pub use grid::{
 };
 pub use json::Document;
 pub use map_file::{
-    AREAS_MAX, Area, MAP_BYTES_MAX, MAP_NAME_BYTES_MAX, MAP_VERTICES_MAX, MapFile, OBSTACLES_MAX, Obstacle,
-    PolygonMap,
+    AREAS_MAX, Area, INSETS_MAX, MAP_BYTES_MAX, MAP_NAME_BYTES_MAX, MAP_VERTICES_MAX, MapFile, OBSTACLES_MAX,
+    Obstacle, PolygonMap,
 };
-pub use planner::{Circle, EditError, Goal, MapEdits, Planner, Query, Route, SearchStats};
+pub use planner::{Circle, EditError, Goal, MapEdits, Planner, PlannerKind, Query, Route, SearchStats};
+pub use polygon::PolygonPlanner;
 pub use problem::{Problem, Problems};

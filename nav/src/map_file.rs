@@ -9,7 +9,8 @@ use crate::grid::{
     text,
 };
 use crate::json::{BYTE_ORDER_MARK, Document, Node, Object};
-use crate::{Fixed, Point, Problems, WORLD_LIMIT};
+use crate::polygon;
+use crate::{Fixed, PlannerKind, Point, Problems, WORLD_LIMIT};
 
 /// Largest map of polygons, bytes.
 pub const MAP_BYTES_MAX: usize = 16 << 20;
@@ -19,6 +20,8 @@ pub const AREAS_MAX: usize = 4_096;
 pub const OBSTACLES_MAX: usize = 4_096;
 /// Most vertices of all polygons of a map together, before equal neighbours are merged.
 pub const MAP_VERTICES_MAX: usize = 1 << 18;
+/// Most insets of a map for the polygon planner: each is a graph of its own.
+pub const INSETS_MAX: usize = 16;
 /// Longest name of an area or obstacle, bytes: commands name them (spec 4.3).
 pub const MAP_NAME_BYTES_MAX: usize = 64;
 
@@ -35,10 +38,13 @@ pub enum MapFile {
 /// the grid has at most 2²⁴ cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolygonMap {
+    kind: PlannerKind,
     parameters: GridParameters,
+    insets: Vec<Fixed>,
     areas: Vec<Area>,
     obstacles: Vec<Obstacle>,
-    frame: Frame,
+    /// Of a map for the grid.
+    frame: Option<Frame>,
 }
 
 /// Ground to walk on, such as a room or a doorway.
@@ -67,13 +73,28 @@ impl MapFile {
     /// # Errors
     /// Every broken rule, with its JSON path or line.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        Self::parse_for(None, file, bytes)
+    }
+
+    /// As [`MapFile::parse`], to be used by this planner; `None`: by the one that the file names, else the grid.
+    ///
+    /// # Errors
+    /// Every broken rule; a map that is of no use for this planner.
+    pub fn parse_for(kind: Option<PlannerKind>, file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        let baked = |map: Result<BakedGrid, Problems>| match kind {
+            None | Some(PlannerKind::Grid) => map.map(Self::Baked),
+            Some(kind) => {
+                let rule = format!("cells, not the polygons that the {} planner needs", kind.name());
+                Err(Problems::one(file, "", rule))
+            }
+        };
         if bytes.starts_with(BYTE_ORDER_MARK) {
             return Err(Problems::one(file, "line 1", "a byte order mark before the text"));
         }
         match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
-            "json" => PolygonMap::parse(file, bytes).map(Self::Polygons),
-            "txt" => text::parse(file, bytes).map(Self::Baked),
-            "map" => movingai::parse_map(file, bytes).map(Self::Baked),
+            "json" => PolygonMap::parse_for(kind, file, bytes).map(Self::Polygons),
+            "txt" => baked(text::parse(file, bytes)),
+            "map" => baked(movingai::parse_map(file, bytes)),
             _ => Err(Problems::one(
                 file,
                 "",
@@ -89,12 +110,30 @@ impl PolygonMap {
     /// # Errors
     /// Every broken rule, with its JSON path.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        Self::parse_for(None, file, bytes)
+    }
+
+    /// As [`PolygonMap::parse`], to be used by this planner; `None`: by the one that the file names, else the grid.
+    ///
+    /// # Errors
+    /// Every broken rule; a map that is of no use for this planner.
+    pub fn parse_for(kind: Option<PlannerKind>, file: &str, bytes: &[u8]) -> Result<Self, Problems> {
         let document = Document::parse(file, bytes, MAP_BYTES_MAX)?;
         let map = document
             .root()
             .object()
-            .and_then(|root| read_map(&document, root));
+            .and_then(|root| read_map(&document, root, kind));
         document.finish(map)
+    }
+
+    /// The planner that it was read for.
+    pub fn kind(&self) -> PlannerKind {
+        self.kind
+    }
+
+    /// How far a polygon planner's nodes keep from their corners, metres: ascending, at least one.
+    pub fn insets(&self) -> &[Fixed] {
+        &self.insets
     }
 
     /// The grid's numbers.
@@ -112,9 +151,9 @@ impl PolygonMap {
         &self.obstacles
     }
 
-    /// Where the grid's cells lie.
-    pub fn frame(&self) -> &Frame {
-        &self.frame
+    /// Where the grid's cells lie, if the map was read for the grid.
+    pub fn frame(&self) -> Option<&Frame> {
+        self.frame.as_ref()
     }
 
     /// The rectangle around all areas.
@@ -142,7 +181,8 @@ impl Default for GridParameters {
     }
 }
 
-fn read_map(document: &Document, mut root: Object<'_>) -> Option<PolygonMap> {
+fn read_map(document: &Document, mut root: Object<'_>, used_by: Option<PlannerKind>) -> Option<PolygonMap> {
+    let kind = read_kind(&mut root, used_by);
     let default = GridParameters::default();
     let parameters = GridParameters {
         cell_size: root.fixed_or("cellSize", default.cell_size, CELL_SIZE),
@@ -153,6 +193,10 @@ fn read_map(document: &Document, mut root: Object<'_>) -> Option<PolygonMap> {
             .optional("floorY")
             .and_then(|node| node.coordinate())
             .unwrap_or(default.floor_y),
+    };
+    let insets = match kind {
+        PlannerKind::Grid => Vec::new(),
+        PlannerKind::Polygon => read_insets(&mut root, parameters.agent_radius),
     };
     let mut vertices_left = MAP_VERTICES_MAX;
     let areas = root.optional("areas");
@@ -197,36 +241,100 @@ fn read_map(document: &Document, mut root: Object<'_>) -> Option<PolygonMap> {
         .collect();
     let areas: Option<Vec<Area>> = areas.into_iter().collect();
     let obstacles: Option<Vec<Obstacle>> = obstacles.into_iter().collect();
-    // The size follows from both; where one is wrong already it would be reported for a map nobody meant.
-    let frame = areas.as_deref().and_then(bounds_of).map(|bounds| {
-        let frame = frame_around(&parameters, &bounds);
-        if let Err(error) = &frame
-            && document.is_faultless()
-        {
-            root.problem_at("cellSize", error.to_string());
-        }
-        frame
-    });
-    root.finish();
-    let (Some(areas), Some(obstacles), Some(Ok(frame))) = (areas, obstacles, frame) else {
-        return None;
+    let frame = match (kind, areas.as_deref().and_then(bounds_of)) {
+        (PlannerKind::Grid, Some(bounds)) => read_frame(document, &root, &parameters, &bounds),
+        _ => None,
     };
-    let areas_steps = areas
-        .iter()
-        .map(|area| area_steps(&frame, &parameters, &area.polygon));
-    let obstacles_steps = obstacles
-        .iter()
-        .map(|obstacle| obstacle_steps(&frame, &parameters, &obstacle.polygon));
-    if areas_steps.chain(obstacles_steps).sum::<u64>() > DRAWING_STEPS_MAX {
-        document.problem("$", "too many edges over too many cells to be drawn");
-        return None;
+    root.finish();
+    let (areas, obstacles) = (areas?, obstacles?);
+    match kind {
+        PlannerKind::Grid => {
+            let frame = frame.as_ref()?;
+            let areas_steps = areas
+                .iter()
+                .map(|area| area_steps(frame, &parameters, &area.polygon));
+            let obstacles_steps = obstacles
+                .iter()
+                .map(|obstacle| obstacle_steps(frame, &parameters, &obstacle.polygon));
+            if areas_steps.chain(obstacles_steps).sum::<u64>() > DRAWING_STEPS_MAX {
+                document.problem("$", "too many edges over too many cells to be drawn");
+            }
+        }
+        PlannerKind::Polygon if document.is_faultless() => {
+            if let Err(error) = polygon::check(&areas, &obstacles) {
+                document.problem("$", error.to_string());
+            }
+        }
+        PlannerKind::Polygon => {}
     }
     Some(PolygonMap {
+        kind,
         parameters,
+        insets,
         areas,
         obstacles,
         frame,
     })
+}
+
+/// The planner that the map is read for: its own or, of a map for the grid, any that uses polygons.
+fn read_kind(root: &mut Object<'_>, used_by: Option<PlannerKind>) -> PlannerKind {
+    let kinds = PlannerKind::ALL.map(|kind| (kind.name(), kind));
+    let own = root.optional("planner");
+    let own = own
+        .and_then(|node| node.choice(&kinds))
+        .unwrap_or(PlannerKind::Grid);
+    match used_by {
+        None => own,
+        Some(used_by) => {
+            if own != used_by && own != PlannerKind::Grid {
+                let rule = format!(
+                    "a map for the {} planner, not for the {} planner",
+                    own.name(),
+                    used_by.name()
+                );
+                root.problem_at("planner", rule);
+                return own;
+            }
+            used_by
+        }
+    }
+}
+
+/// The key `inset`: a number or a list, by default the agent's radius.
+fn read_insets(root: &mut Object<'_>, agent_radius: Fixed) -> Vec<Fixed> {
+    let Some(node) = root.optional("inset") else {
+        return vec![agent_radius];
+    };
+    if !node.is_array() {
+        return node.fixed(CLEARANCE).into_iter().collect();
+    }
+    let items = node.items(INSETS_MAX).unwrap_or_default();
+    let insets: Vec<Option<Fixed>> = items.iter().map(|item| item.fixed(CLEARANCE)).collect();
+    let insets: Vec<Fixed> = insets.into_iter().collect::<Option<_>>().unwrap_or_default();
+    if items.is_empty() {
+        node.problem("empty list");
+    } else if !insets.is_sorted_by(|one, other| one < other) {
+        node.problem("not ascending");
+    }
+    insets
+}
+
+/// Where the cells lie. The size follows from parameters and areas; where one is wrong already it would be reported for a
+/// map nobody meant.
+fn read_frame(
+    document: &Document,
+    root: &Object<'_>,
+    parameters: &GridParameters,
+    bounds: &Bounds,
+) -> Option<Frame> {
+    let frame = frame_around(parameters, bounds);
+    if let Err(error) = &frame
+        && document.is_faultless()
+    {
+        root.problem_at("cellSize", error.to_string());
+    }
+    frame.ok()
 }
 
 /// The name of an area or obstacle; `names` are those before it.

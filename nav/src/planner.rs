@@ -8,6 +8,29 @@ use serde::Serialize;
 
 use crate::{Fixed, Point};
 
+/// Which planner a map is made for or a location uses (spec 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlannerKind {
+    /// The uniform grid of spec 2.
+    Grid,
+    /// The visibility graph of spec 7.1.
+    Polygon,
+}
+
+impl PlannerKind {
+    /// Every planner.
+    pub const ALL: [Self; 2] = [Self::Grid, Self::Polygon];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grid => "grid",
+            Self::Polygon => "polygon",
+        }
+    }
+}
+
 /// A dynamic obstacle: somebody who stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Circle {
@@ -75,6 +98,8 @@ pub struct Route {
     pub cells: Vec<(u32, u32)>,
     /// Cost of the chain (grid: 10 per cardinal, 14 per diagonal step); 0 where `cells` was not wanted.
     pub cost: u32,
+    /// Planners without cells: the length of the route, raw, each link rounded up.
+    pub length: i64,
     /// What it took.
     pub stats: SearchStats,
 }

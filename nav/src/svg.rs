@@ -50,6 +50,42 @@ const STYLES: &[(Style, &str, &str)] = &[
         "fill:none;stroke:#7c3aed;stroke-width:.25u;stroke-dasharray:.5u .4u",
     ),
     (
+        Style::Octagon,
+        "octagon",
+        "fill:#f59e0b;fill-opacity:.15;stroke:#b45309;stroke-width:.1u;stroke-dasharray:.4u .3u",
+    ),
+    (
+        Style::Link,
+        "link",
+        "fill:none;stroke:#0f766e;stroke-opacity:.45;stroke-width:.08u",
+    ),
+    (
+        Style::EdgeNormal,
+        "edge-normal",
+        "fill:none;stroke:#9333ea;stroke-width:.1u",
+    ),
+    (
+        Style::CornerNormal,
+        "corner-normal",
+        "fill:none;stroke:#db2777;stroke-width:.15u",
+    ),
+    (
+        Style::Concave,
+        "concave",
+        "fill:#db2777;stroke:#fff;stroke-width:.1u",
+    ),
+    (Style::Node, "node", "fill:#0f766e;stroke:#fff;stroke-width:.1u"),
+    (
+        Style::StartLink,
+        "start-link",
+        "fill:none;stroke:#16a34a;stroke-width:.12u;stroke-dasharray:.5u .3u",
+    ),
+    (
+        Style::EndLink,
+        "end-link",
+        "fill:none;stroke:#dc2626;stroke-width:.12u;stroke-dasharray:.5u .3u",
+    ),
+    (
         Style::Path,
         "path",
         "fill:none;stroke:#1d4ed8;stroke-width:.55u;stroke-linejoin:round;stroke-linecap:round",
@@ -85,6 +121,14 @@ const fn meaning(style: Style) -> Option<&'static str> {
         Style::Expanded => "expanded",
         Style::Chain => "chain of cells",
         Style::Snap => "snapped",
+        Style::Octagon => "octagon around somebody",
+        Style::Link => "link",
+        Style::EdgeNormal => "normal of an edge",
+        Style::CornerNormal => "normal of a corner",
+        Style::Concave => "concave point",
+        Style::Node => "node",
+        Style::StartLink => "link of the start",
+        Style::EndLink => "link of the end",
         Style::Path => "path",
         Style::Waypoint => "waypoint",
         Style::Start => "start",
@@ -340,14 +384,27 @@ impl Painter {
             }
             let middle = y - font / 3;
             match style {
-                Style::Path | Style::Chain | Style::Snap => self.line(format_args!(
+                Style::Path
+                | Style::Chain
+                | Style::Snap
+                | Style::Link
+                | Style::EdgeNormal
+                | Style::CornerNormal
+                | Style::StartLink
+                | Style::EndLink => self.line(format_args!(
                     "<path class=\"{class}\" d=\"M{} {}h{}\"/>",
                     Length(x),
                     Length(middle),
                     Length(sample)
                 )),
-                Style::Standing | Style::Waypoint | Style::Start | Style::End | Style::UnreachedEnd => {
-                    let radius = if style == Style::Waypoint {
+                Style::Standing
+                | Style::Waypoint
+                | Style::Concave
+                | Style::Node
+                | Style::Start
+                | Style::End
+                | Style::UnreachedEnd => {
+                    let radius = if matches!(style, Style::Waypoint | Style::Concave | Style::Node) {
                         self.unit / 2
                     } else {
                         self.unit * 9 / 10

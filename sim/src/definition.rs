@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use nav::{EditedMap, Fixed, GridPlanner, MapFile, Planner, Point, Problems};
-use serde::Serialize;
+use nav::{EditedMap, Fixed, GridPlanner, MapFile, Planner, PlannerKind, Point, PolygonPlanner, Problems};
 
 use crate::character::{Character, CharacterId, Kind};
 use crate::command::{Behaviour, CharacterSpec, Label, Name};
@@ -32,14 +31,6 @@ pub struct Sources<'a> {
     pub bots: Option<u32>,
     /// The map files under the paths that the location file uses.
     pub files: &'a [(String, Vec<u8>)],
-}
-
-/// Which planner a location uses (spec 7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PlannerKind {
-    /// The uniform grid of spec 2.
-    Grid,
 }
 
 /// A checked location: everything a World is made from.
@@ -195,7 +186,7 @@ fn read_maps(sources: &Sources<'_>, location: &LocationFile) -> Result<Vec<Map>,
         let make_planner = read.entry(path).or_insert_with(|| {
             let file = sources.files.iter().find(|(file, _)| file == path);
             let map = match file {
-                Some((_, bytes)) => MapFile::parse(path, bytes),
+                Some((_, bytes)) => MapFile::parse_for(Some(location.planner), path, bytes),
                 None => Err(Problems::one(
                     sources.location_file,
                     format!("$.maps.{}", name.as_str()),
@@ -203,7 +194,7 @@ fn read_maps(sources: &Sources<'_>, location: &LocationFile) -> Result<Vec<Map>,
                 )),
             };
             match map {
-                Ok(map) => Some(grid_planner(&map)),
+                Ok(map) => Some(planner_maker(&map)),
                 Err(found) => {
                     problems.append(found);
                     None
@@ -220,10 +211,18 @@ fn read_maps(sources: &Sources<'_>, location: &LocationFile) -> Result<Vec<Map>,
     problems.or_else(|| maps)
 }
 
-/// Builds the grid once; each planner starts as a copy of the same unchanged one.
-fn grid_planner(map: &MapFile) -> MakePlanner {
-    let prototype = GridPlanner::new(EditedMap::new(map));
-    Arc::new(move || Box::new(prototype.clone()))
+/// Builds the planner that the map was read for once; each starts as a copy of the same unchanged one.
+fn planner_maker(map: &MapFile) -> MakePlanner {
+    match map {
+        MapFile::Polygons(map) if map.kind() == PlannerKind::Polygon => {
+            let prototype = PolygonPlanner::of_map(map);
+            Arc::new(move || Box::new(prototype.clone()))
+        }
+        _ => {
+            let prototype = GridPlanner::new(EditedMap::new(map));
+            Arc::new(move || Box::new(prototype.clone()))
+        }
+    }
 }
 
 /// The characters with as many bots as wanted: places are found one after the other in a World of their own.

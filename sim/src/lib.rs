@@ -48,11 +48,12 @@ pub use command::{
     Outcome, PATROL_POINTS_MAX, PAYLOAD_BYTES_MAX, POLYGON_POINTS_MAX, SCRIPT_STEPS_MAX, ScriptStep, Step,
 };
 pub use command_file::{COMMAND_LINE_BYTES_MAX, parse_command_line};
-pub use definition::{Definition, PlannerKind, Sources, map_paths};
+pub use definition::{Definition, Sources, map_paths};
 pub use event::Event;
 pub use location::{LOCATION_BYTES_MAX, MAP_PATH_BYTES_MAX, SPAWNS_MAX, TICK_RATES};
 pub use movement::WALK_THRESHOLD;
 pub use name::{NAME_CHARACTERS_MAX, NameError, check_name};
+pub use nav::PlannerKind;
 pub use planning::{NPC_TALK_DISTANCE, TARGET_REPLAN_THRESHOLD};
 pub use range::{RADIUS_MAX, ROTATION_PER_TICK_MAX, RangeError, SPEED_PER_TICK_MAX};
 pub use retry::BLOCKED_REPLAN_TICKS;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use nav::json::{Document, Node, Object};
-use nav::{Fixed, Point, Problems, WORLD_LIMIT};
+use nav::{Fixed, PlannerKind, Point, Problems, WORLD_LIMIT};
 
 use crate::bounded::List;
 use crate::character::{CharacterId, Kind};
@@ -13,7 +13,6 @@ use crate::command::{
     Behaviour, COOLDOWN_TICKS_MAX, CharacterSpec, Label, NAME_BYTES_MAX, Name, PATROL_POINTS_MAX,
     SCRIPT_STEPS_MAX, ScriptStep, Step,
 };
-use crate::definition::PlannerKind;
 use crate::name::check_name;
 use crate::range::{RADIUS_MAX, ROTATION_PER_TICK_MAX, RangeError, SPEED_PER_TICK_MAX};
 use crate::snapshot::MAPS_MAX;
@@ -73,7 +72,7 @@ fn location(document: &Document, mut root: Object<'_>, tick_rate: Option<u16>) -
         document.problem("", format!("tick rate {tick_rate}: outside {low} to {high}"));
         return None;
     }
-    let planners = [("grid", PlannerKind::Grid)];
+    let planners = PlannerKind::ALL.map(|kind| (kind.name(), kind));
     let planner = root
         .optional("planner")
         .map_or(Some(PlannerKind::Grid), |node| node.choice(&planners));

@@ -2,20 +2,23 @@
 
 use std::fmt::Debug;
 
-use nav::{Fixed, Point};
+use nav::{Fixed, PlannerKind, Point};
 
 use crate::behaviour::Progress;
 use crate::bounded::List;
 use crate::character::{Animation, Character, CharacterId, Kind, OnArrived};
 use crate::command::{Behaviour, Name};
-use crate::definition::PlannerKind;
 use crate::ruleset::{commands_at, scenario, scenario_commands};
 use crate::snapshot::{Clock, MapsState, NO_PLANNER_STATE, SnapshotError};
 use crate::world::{RULESET, World};
 
-/// A World of the scenario before step `tick`.
+/// A World of the scenario on a grid before step `tick`.
 fn world_at(tick: u64) -> World {
-    let mut world = World::new(&scenario(PlannerKind::Grid).expect("the scenario loads"));
+    world_on(PlannerKind::Grid, tick)
+}
+
+fn world_on(planner: PlannerKind, tick: u64) -> World {
+    let mut world = World::new(&scenario(planner).expect("the scenario loads"));
     let commands = scenario_commands(&world).expect("the commands are readable");
     for tick in 0..tick {
         world.step_into(&commands_at(&commands, tick), &mut Vec::new());
@@ -23,13 +26,15 @@ fn world_at(tick: u64) -> World {
     world
 }
 
-/// Calls `look` with the World before each of the scenario's first 200 steps.
+/// Calls `look` with the World before each of the scenario's first 200 steps, on every planner.
 fn at_every_tick(mut look: impl FnMut(&World)) {
-    let mut world = world_at(0);
-    let commands = scenario_commands(&world).expect("the commands are readable");
-    for tick in 0..200 {
-        look(&world);
-        world.step_into(&commands_at(&commands, tick), &mut Vec::new());
+    for planner in PlannerKind::ALL {
+        let mut world = world_on(planner, 0);
+        let commands = scenario_commands(&world).expect("the commands are readable");
+        for tick in 0..200 {
+            look(&world);
+            world.step_into(&commands_at(&commands, tick), &mut Vec::new());
+        }
     }
 }
 

@@ -55,7 +55,7 @@ fn locations_have_their_problems_named() {
     );
     check(
         r#""planner": "gird""#,
-        &["$.planner: not one of grid (did you mean grid)"],
+        &["$.planner: not one of grid, polygon (did you mean grid)"],
     );
     check(r#""startMap": "n""#, &["$.startMap: not one of m"]);
     check(r#""spawns": [{"x": 1}]"#, &["$.spawns[0].z: missing"]);

@@ -5,27 +5,39 @@ mod cases;
 
 use std::sync::LazyLock;
 
-use cases::{Case, cases};
+use cases::{Case, cases_on};
 use nav::{Fixed, Point, WORLD_LIMIT};
 use proptest::prelude::*;
 use sim::bounded::{List, Text};
 use sim::{
-    Behaviour, CharacterId, CharacterSpec, Command, Definition, Event, ScriptStep, Sources, Step, World,
-    map_paths, parse_command_line, step,
+    Behaviour, CharacterId, CharacterSpec, Command, Definition, Event, PlannerKind, ScriptStep, Sources,
+    Step, World, map_paths, parse_command_line, step,
 };
 
 const LOCATION: &str = include_str!("../src/ruleset/location.json");
 const COMMANDS: &str = include_str!("../src/ruleset/commands.jsonl");
 
-static CASES: LazyLock<Vec<Case>> = LazyLock::new(cases);
-static DEFINITION: LazyLock<Definition> =
-    LazyLock::new(|| load(LOCATION.as_bytes()).expect("a good location"));
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| cases_on(PlannerKind::Grid));
+/// The ruleset's location on every planner.
+static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    let on_polygons = LOCATION
+        .replace("\"grid\"", "\"polygon\"")
+        .replace("cellar.txt", "cellar.json");
+    let locations = [LOCATION, &on_polygons];
+    locations
+        .map(|location| load(location.as_bytes()).expect("a good location"))
+        .to_vec()
+});
 
 fn files() -> Vec<(String, Vec<u8>)> {
     vec![
         (
             "cellar.txt".to_owned(),
             include_bytes!("../src/ruleset/cellar.txt").to_vec(),
+        ),
+        (
+            "cellar.json".to_owned(),
+            include_bytes!("../src/ruleset/cellar.json").to_vec(),
         ),
         (
             "yard.json".to_owned(),
@@ -45,7 +57,7 @@ fn load(location: &[u8]) -> Result<Definition, nav::Problems> {
 }
 
 fn definition() -> Definition {
-    DEFINITION.clone()
+    DEFINITIONS[0].clone()
 }
 
 /// Ids that are there, and some that are not.
@@ -195,17 +207,18 @@ proptest! {
     /// and names its command, a snapshot steps on alike.
     #[test]
     fn commands_never_panic(turns in prop::collection::vec(prop::collection::vec(command(), 0..5), 1..40)) {
-        let definition = definition();
-        let mut world = World::new(&definition);
-        for turn in &turns {
-            let mut copy = World::load(&definition, world.snapshot_bytes())?;
-            let events = step(&mut world, turn);
-            prop_assert_eq!(&step(&mut copy, turn), &events);
-            prop_assert_eq!(copy.digest(), world.digest());
-            prop_assert_eq!(world.check_derived(), Ok(()));
-            for event in events {
-                if let Event::CommandRejected { index, code } = event {
-                    prop_assert!((index as usize) < turn.len() && (1..=12).contains(&code));
+        for definition in DEFINITIONS.iter() {
+            let mut world = World::new(definition);
+            for turn in &turns {
+                let mut copy = World::load(definition, world.snapshot_bytes())?;
+                let events = step(&mut world, turn);
+                prop_assert_eq!(&step(&mut copy, turn), &events);
+                prop_assert_eq!(copy.digest(), world.digest());
+                prop_assert_eq!(world.check_derived(), Ok(()));
+                for event in events {
+                    if let Event::CommandRejected { index, code } = event {
+                        prop_assert!((index as usize) < turn.len() && (1..=12).contains(&code));
+                    }
                 }
             }
         }
@@ -217,20 +230,21 @@ proptest! {
         before in prop::collection::vec(prop::collection::vec(command(), 0..5), 0..10),
         turn in prop::collection::vec(command(), 1..30),
     ) {
-        let definition = definition();
-        let mut world = World::new(&definition);
-        for turn in &before {
-            step(&mut world, turn);
-        }
-        let copy = || World::load(&definition, world.snapshot_bytes()).expect("its own snapshot");
-        let mut empty = copy();
-        step(&mut empty, &[]);
-        for command in turn {
-            let mut one = copy();
-            let events = step(&mut one, std::slice::from_ref(&command));
-            let rejected = events.iter().any(|event| matches!(event, Event::CommandRejected { .. }));
-            if rejected {
-                prop_assert_eq!(one.digest(), empty.digest(), "{:?}", command);
+        for definition in DEFINITIONS.iter() {
+            let mut world = World::new(definition);
+            for turn in &before {
+                step(&mut world, turn);
+            }
+            let copy = || World::load(definition, world.snapshot_bytes()).expect("its own snapshot");
+            let mut empty = copy();
+            step(&mut empty, &[]);
+            for command in &turn {
+                let mut one = copy();
+                let events = step(&mut one, std::slice::from_ref(command));
+                let rejected = events.iter().any(|event| matches!(event, Event::CommandRejected { .. }));
+                if rejected {
+                    prop_assert_eq!(one.digest(), empty.digest(), "{:?}", command);
+                }
             }
         }
     }

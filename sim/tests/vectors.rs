@@ -3,13 +3,13 @@
 
 mod cases;
 
-use cases::{Case, cases};
+use cases::{Case, cases_on};
 use serde_json::Value;
-use sim::{World, step};
+use sim::{PlannerKind, World, step};
 
 #[test]
 fn every_tick_of_every_case() {
-    let cases = cases();
+    let cases = cases_on(PlannerKind::Grid);
     assert!(cases.len() >= 26, "only {} cases", cases.len());
     let failures: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -17,7 +17,7 @@ fn every_tick_of_every_case() {
 
 #[test]
 fn snapshots_step_on_alike() {
-    for case in &cases() {
+    for case in PlannerKind::ALL.into_iter().flat_map(cases_on) {
         let mut world = World::new(&case.definition);
         for tick in 0..case.ticks {
             let mut copy = World::load(&case.definition, world.snapshot_bytes())

@@ -73,6 +73,9 @@ impl EditedMap {
     }
 
     /// A map of polygons, built.
+    ///
+    /// # Panics
+    /// If the map was read for another planner.
     pub fn of_polygons(map: &PolygonMap) -> Self {
         let index = |names: &mut dyn Iterator<Item = &String>| {
             names
@@ -88,7 +91,7 @@ impl EditedMap {
             area_index: index(&mut map.areas().iter().map(|area| &area.name)),
             is_baked: false,
         };
-        let frame = *map.frame();
+        let frame = *map.frame().expect("a map that was read for the grid");
         let empty = Cells::new(frame.width, frame.depth);
         let mut edited = Self {
             frame,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use super::map::MapInput;
+use super::map::read_grid;
 use super::output::Output;
 use crate::exit::{Status, WithStatus};
 
@@ -33,7 +33,7 @@ The baked grid plans the same paths as the map; its areas are gone, so none can 
 /// # Errors
 /// Bad input; IO.
 pub(crate) fn run(arguments: &BakeArguments) -> anyhow::Result<ExitCode> {
-    let text = MapInput::read(&arguments.map)?.baked().to_text();
+    let text = read_grid(&arguments.map)?.map().to_baked().to_text();
     match arguments.output.as_deref() {
         None => print(&text)?,
         Some(path) if path == Path::new("-") => print(&text)?,

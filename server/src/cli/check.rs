@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use nav::{Document, Problem, Problems};
+use nav::{Document, Planner, Problem, Problems};
 use serde::Serialize;
 
 use super::bench::scen;
 use super::input;
-use super::map::MapInput;
+use super::map::{MapInput, MapPlanner};
 use super::output::{self, Output};
 use super::question;
 use super::replay;
@@ -41,9 +41,7 @@ command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj
 Exit status 2 if a file has a problem, 65 if a journal is damaged.";
 
 /// Keys that only a location file has.
-const LOCATION_KEYS: [&str; 7] = [
-    "tickRate", "planner", "maps", "startMap", "spawns", "npcs", "bots",
-];
+const LOCATION_KEYS: [&str; 6] = ["tickRate", "maps", "startMap", "spawns", "npcs", "bots"];
 /// A command file alone says no tick rate: its speeds are read with the default one.
 const COMMANDS_TICK_RATE: u16 = 10;
 
@@ -165,7 +163,7 @@ fn check(path: &Path) -> anyhow::Result<String> {
         "jsonl" => check_lines(path),
         "scen" => scen::check(path),
         "json" => check_json(path),
-        _ => Ok(describe(&MapInput::read(path)?)),
+        _ => Ok(describe(&MapInput::read(path, None)?)),
     }
 }
 
@@ -188,7 +186,7 @@ fn check_json(path: &Path) -> anyhow::Result<String> {
     if is_location {
         check_location(path)
     } else {
-        Ok(describe(&MapInput::parse(&name, &bytes)?))
+        Ok(describe(&MapInput::parse(&name, &bytes, None)?))
     }
 }
 
@@ -255,8 +253,19 @@ fn check_lines(path: &Path) -> anyhow::Result<String> {
 }
 
 fn describe(map: &MapInput) -> String {
-    let grid = map.planner.grid();
-    let source = map.planner.map();
+    let planner = match &map.planner {
+        MapPlanner::Grid(planner) => planner,
+        MapPlanner::Polygon(planner) => {
+            let (corners, links) = planner.size();
+            return format!(
+                "{} for the polygon planner, {} areas, {} obstacles, {corners} corners, {links} links",
+                map.kind,
+                planner.areas().len(),
+                planner.obstacle_count()
+            );
+        }
+    };
+    let (grid, source) = (planner.grid(), planner.map());
     let outlines = if source.is_baked() {
         String::new()
     } else {

@@ -8,12 +8,12 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use nav::drawing::{LAYERS, QueryPicture};
-use nav::{Drawing, Fixed, FixedError, Goal, Point, Route, WORLD_LIMIT};
+use nav::{Drawing, Fixed, FixedError, Goal, PlannerKind, Point, Route, WORLD_LIMIT};
 
 use super::input;
-use super::map::MapInput;
+use super::map::{MapInput, MapPlanner};
 use super::output::{self, Output};
-use super::question::{self, Answer, Question, RADIUS_MAX};
+use super::question::{self, Answer, Cost, Question, RADIUS_MAX};
 use crate::exit::{Status, WithStatus, bad_input};
 
 /// Plan a path on a map (.json, .txt or .map), or answer a file of queries
@@ -31,6 +31,9 @@ pub(crate) struct PathArguments {
     /// Only a path to the requested end itself (snapped by at most 8 m); default: to the nearest place that can be reached
     #[arg(long)]
     exact: bool,
+    /// The planner: grid or polygon; default: the one that the map names, else the grid
+    #[arg(long, value_name = "NAME", value_parser = planner)]
+    planner: Option<PlannerKind>,
     /// Radius of who asks, metres, for planners with radius classes; the grid has its agentRadius in the map
     #[arg(long, value_name = "R", value_parser = radius)]
     radius: Option<Fixed>,
@@ -56,6 +59,7 @@ Examples:
   lockstepd path town.json --from 2,3 --to 40.5,12
   lockstepd path town.json --from 2,3 --to 40.5,12 --svg path.svg --layers areas,blocked,path,ends
   lockstepd path town.txt --from -3,0 --to 8,8 --exact --obstacles people.json --json
+  lockstepd path town.json --planner polygon --from 2,3 --to 40.5,12 --radius 0.45 --svg graph.svg
   lockstepd path town.txt --queries queries.jsonl --json
 
 No path is an answer too, with status 0: `\"found\": false`.";
@@ -65,7 +69,7 @@ No path is an answer too, with status 0: `\"found\": false`.";
 /// # Errors
 /// Bad input; IO.
 pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
-    let mut map = MapInput::read(&arguments.map)?;
+    let mut map = MapInput::read(&arguments.map, arguments.planner)?;
     let obstacles = match &arguments.obstacles {
         None => Vec::new(),
         Some(path) => {
@@ -93,22 +97,21 @@ pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
         question.obstacles.extend_from_slice(&obstacles);
     }
 
-    let floor_y = map.planner.grid().parameters().floor_y;
     let mut output = Output::stdout();
     let mut route = Route::default();
     let mut progress = output::progress(questions.len() as u64, "queries");
     for (done, question) in questions.iter().enumerate() {
-        question.ask(&mut map.planner, true, &mut route);
+        question.ask(map.planner.any(), true, &mut route);
         if arguments.json {
-            output.json(&Answer::new(&route, floor_y))?;
+            output.json(&Answer::new(&route, &map))?;
         } else {
-            print(&mut output, question, &route)?;
+            print(&mut output, question, &map, &route)?;
         }
         progress.at(done as u64);
     }
     drop(progress);
     if let (Some(path), [question]) = (&arguments.svg, &questions[..]) {
-        let picture = picture(&map, question, &route, &arguments.layers);
+        let picture = picture(&mut map, question, &route, &arguments.layers);
         std::fs::write(path, picture)
             .with_context(|| path.display().to_string())
             .with_status(Status::Io)?;
@@ -118,17 +121,27 @@ pub(crate) fn run(arguments: &PathArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The map with the question and its answer, as SVG.
-fn picture(map: &MapInput, question: &Question, route: &Route, layers: &[String]) -> String {
-    let source = map.planner.map();
-    let mut drawing = Drawing::of_map(source);
-    let query = QueryPicture {
-        from: question.from,
-        to: question.to,
-        standing: &question.obstacles,
-        route,
-        expanded: &[],
+fn picture(map: &mut MapInput, question: &Question, route: &Route, layers: &[String]) -> String {
+    let mut drawing = match &mut map.planner {
+        MapPlanner::Grid(planner) => {
+            let source = planner.map();
+            let mut drawing = Drawing::of_map(source);
+            let query = QueryPicture {
+                from: question.from,
+                to: question.to,
+                standing: &question.obstacles,
+                route,
+                expanded: &[],
+            };
+            drawing.add_query(source.frame(), &query);
+            drawing
+        }
+        MapPlanner::Polygon(planner) => {
+            let mut drawing = planner.picture(question.agent_radius);
+            planner.add_query_picture(&mut drawing, &question.query(false), route);
+            drawing
+        }
     };
-    drawing.add_query(source.frame(), &query);
     if !layers.is_empty() {
         drawing.keep_layers(layers);
     }
@@ -137,7 +150,7 @@ fn picture(map: &MapInput, question: &Question, route: &Route, layers: &[String]
 }
 
 /// A route for people.
-fn print(output: &mut Output, question: &Question, route: &Route) -> anyhow::Result<()> {
+fn print(output: &mut Output, question: &Question, map: &MapInput, route: &Route) -> anyhow::Result<()> {
     let (from, to) = (question.from, question.to);
     let way = format!("{}, {} to {}, {}", from.x, from.z, to.x, to.z);
     if !route.found {
@@ -148,10 +161,12 @@ fn print(output: &mut Output, question: &Question, route: &Route) -> anyhow::Res
     } else {
         "to the nearest place that can be reached"
     };
+    let cost = match Cost::of(route, &map.planner) {
+        steps @ Cost::Steps(_) => format!("{} cells, cost {steps}", route.cells.len()),
+        length @ Cost::Length(_) => format!("{length} m"),
+    };
     output.line(format_args!(
-        "{way}: {end}, {} cells, cost {}, {} expanded",
-        route.cells.len(),
-        route.cost,
+        "{way}: {end}, {cost}, {} expanded",
         route.stats.expanded
     ))?;
     for waypoint in &route.waypoints {
@@ -180,6 +195,15 @@ fn picture_file(text: &str) -> Result<PathBuf, String> {
         "-" => Err("a picture needs a file; stdout has the answer".to_owned()),
         name => Ok(name.into()),
     }
+}
+
+/// A planner's name.
+pub(crate) fn planner(text: &str) -> Result<PlannerKind, String> {
+    let kind = PlannerKind::ALL.into_iter().find(|kind| kind.name() == text);
+    kind.ok_or_else(|| {
+        let names = PlannerKind::ALL.map(PlannerKind::name);
+        format!("one of {}", names.join(", "))
+    })
 }
 
 fn radius(text: &str) -> Result<Fixed, String> {

@@ -1,11 +1,13 @@
 //! Questions to a planner as people write them, answers as tools read them (spec 6, "JSON forms").
 
+use std::fmt;
 use std::path::Path;
 
-use nav::{Circle, Document, Fixed, Goal, Planner, Point, Problems, Query, Route, json};
-use serde::Serialize;
+use nav::{Circle, Document, FRACTION_BITS, Fixed, Goal, Planner, Point, Problems, Query, Route, json};
+use serde::{Serialize, Serializer};
 
 use super::input;
+use super::map::{MapInput, MapPlanner};
 
 /// Obstacles of one question.
 const OBSTACLES_MAX: usize = 16_384;
@@ -50,7 +52,12 @@ impl Question {
 
     /// Asks.
     pub(crate) fn ask(&self, planner: &mut dyn Planner, want_cells: bool, route: &mut Route) {
-        let query = Query {
+        planner.plan(&self.query(want_cells), route);
+    }
+
+    /// As a planner takes it.
+    pub(crate) fn query(&self, want_cells: bool) -> Query<'_> {
+        Query {
             from: self.from,
             to: self.to,
             goal: self.goal,
@@ -59,8 +66,7 @@ impl Question {
             except: &[],
             expanded_max: None,
             want_cells,
-        };
-        planner.plan(&query, route);
+        }
     }
 }
 
@@ -103,8 +109,55 @@ pub(crate) struct Answer<'a> {
     complete: bool,
     waypoints: Vec<Waypoint>,
     cells: &'a [(u32, u32)],
-    cost: u32,
+    cost: Cost,
     expanded: u32,
+}
+
+/// What a route costs, in the planner's own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// The grid's: 10 per cardinal and 14 per diagonal step.
+    Steps(u32),
+    /// A length, raw.
+    Length(i64),
+}
+
+impl Cost {
+    /// Of a route on a map for this planner.
+    pub(crate) fn of(route: &Route, planner: &MapPlanner) -> Self {
+        match planner {
+            MapPlanner::Grid(_) => Self::Steps(route.cost),
+            MapPlanner::Polygon(_) => Self::Length(route.length),
+        }
+    }
+}
+
+impl fmt::Display for Cost {
+    /// A length with the digits of a Fixed, however long it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Steps(cost) => write!(f, "{cost}"),
+            Self::Length(raw) => {
+                let fraction = Fixed::from_raw((raw & (Fixed::ONE.wide() - 1)) as i32).to_string();
+                // 65535/65536 needs five digits: no fraction is rounded up to a whole.
+                let digits = fraction.strip_prefix('0').expect("a fraction is below 1");
+                write!(f, "{}{digits}", raw >> FRACTION_BITS)
+            }
+        }
+    }
+}
+
+impl Serialize for Cost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::Steps(cost) => serializer.serialize_u32(cost),
+            Self::Length(raw) if raw % Fixed::ONE.wide() == 0 => {
+                serializer.serialize_i64(raw >> FRACTION_BITS)
+            }
+            // The shortest text that reads back to this f64 is the decimal it was parsed from.
+            Self::Length(_) => serializer.serialize_f64(self.to_string().parse().expect("a decimal number")),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -115,11 +168,11 @@ struct Waypoint {
 }
 
 impl<'a> Answer<'a> {
-    /// The route on a map whose floor is at `floor_y`.
-    pub(crate) fn new(route: &'a Route, floor_y: Fixed) -> Self {
+    /// The route on this map.
+    pub(crate) fn new(route: &'a Route, map: &MapInput) -> Self {
         let waypoints = route.waypoints.iter().map(|point| Waypoint {
             x: point.x,
-            y: floor_y,
+            y: map.floor_y,
             z: point.z,
         });
         Self {
@@ -127,7 +180,7 @@ impl<'a> Answer<'a> {
             complete: route.complete,
             waypoints: waypoints.collect(),
             cells: &route.cells,
-            cost: route.cost,
+            cost: Cost::of(route, &map.planner),
             expanded: route.stats.expanded,
         }
     }

@@ -1,17 +1,18 @@
 //! `lockstepd bench nav`: the reference workload. 80 × 80 cells of 0.4 m, 32 standing people stamped anew for every
-//! query, the first 100 and all 1,000 queries.
+//! query, the first 100 and all 1,000 queries; with `--planner polygon` maps of polygons instead.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ::nav::{Circle, Route};
+use ::nav::{Circle, PlannerKind, Route};
 use clap::Args;
 use serde::Serialize;
 
 use crate::cli::input;
-use crate::cli::map::MapInput;
+use crate::cli::map::{MapInput, MapPlanner};
 use crate::cli::output::{self, Output};
+use crate::cli::path::planner;
 use crate::cli::question::{self, Question};
 use crate::exit::bad_input;
 
@@ -19,6 +20,9 @@ use crate::exit::bad_input;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct NavArguments {
+    /// The planner: grid or polygon, each with its own reference maps; with --map default the one that the map names
+    #[arg(long, value_name = "NAME", value_parser = planner)]
+    planner: Option<PlannerKind>,
     /// Measure on this map instead of the three reference maps
     #[arg(long, value_name = "MAP", requires = "queries")]
     map: Option<PathBuf>,
@@ -37,6 +41,7 @@ const EXAMPLES: &str = "\
 Examples:
   lockstepd bench nav
   lockstepd bench nav --json
+  lockstepd bench nav --planner polygon
   lockstepd bench nav --map town.txt --queries queries.jsonl --obstacles people.json";
 
 /// Measured so often after one pass to warm up; the fastest counts, since whatever else the machine does only adds.
@@ -44,37 +49,98 @@ const PASSES: usize = 9;
 /// What the original system quotes for so many obstacle-aware queries on an 80 × 80 grid, milliseconds.
 const ORIGINAL: [(usize, f64); 2] = [(100, 15.0), (1000, 176.0)];
 
-/// A reference map: its baked grid, who stands on it, queries whose ends are connected, and queries of which about a
-/// quarter end nowhere or under somebody.
+/// A reference map, who stands on it, and its queries by kind.
 struct Reference {
     map: &'static str,
-    grid: &'static [u8],
+    ending: &'static str,
+    bytes: &'static [u8],
     obstacles: &'static [u8],
-    connected: &'static [u8],
-    mixed: &'static [u8],
+    queries: &'static [(&'static str, &'static [u8])],
 }
 
-const REFERENCE: [Reference; 3] = [
+/// Baked grids; queries whose ends are connected, and queries of which about a quarter end nowhere or under somebody.
+const ON_GRIDS: [Reference; 3] = [
     Reference {
         map: "random20",
-        grid: include_bytes!("../../../../tests/bench80/random20.txt"),
+        ending: "txt",
+        bytes: include_bytes!("../../../../tests/bench80/random20.txt"),
         obstacles: include_bytes!("../../../../tests/bench80/random20.obstacles.json"),
-        connected: include_bytes!("../../../../tests/bench80/random20.conn.jsonl"),
-        mixed: include_bytes!("../../../../tests/bench80/random20.mixed.jsonl"),
+        queries: &[
+            (
+                "connected",
+                include_bytes!("../../../../tests/bench80/random20.conn.jsonl"),
+            ),
+            (
+                "mixed",
+                include_bytes!("../../../../tests/bench80/random20.mixed.jsonl"),
+            ),
+        ],
     },
     Reference {
         map: "rooms",
-        grid: include_bytes!("../../../../tests/bench80/rooms.txt"),
+        ending: "txt",
+        bytes: include_bytes!("../../../../tests/bench80/rooms.txt"),
         obstacles: include_bytes!("../../../../tests/bench80/rooms.obstacles.json"),
-        connected: include_bytes!("../../../../tests/bench80/rooms.conn.jsonl"),
-        mixed: include_bytes!("../../../../tests/bench80/rooms.mixed.jsonl"),
+        queries: &[
+            (
+                "connected",
+                include_bytes!("../../../../tests/bench80/rooms.conn.jsonl"),
+            ),
+            (
+                "mixed",
+                include_bytes!("../../../../tests/bench80/rooms.mixed.jsonl"),
+            ),
+        ],
     },
     Reference {
         map: "open",
-        grid: include_bytes!("../../../../tests/bench80/open.txt"),
+        ending: "txt",
+        bytes: include_bytes!("../../../../tests/bench80/open.txt"),
         obstacles: include_bytes!("../../../../tests/bench80/open.obstacles.json"),
-        connected: include_bytes!("../../../../tests/bench80/open.conn.jsonl"),
-        mixed: include_bytes!("../../../../tests/bench80/open.mixed.jsonl"),
+        queries: &[
+            (
+                "connected",
+                include_bytes!("../../../../tests/bench80/open.conn.jsonl"),
+            ),
+            (
+                "mixed",
+                include_bytes!("../../../../tests/bench80/open.mixed.jsonl"),
+            ),
+        ],
+    },
+];
+
+/// A star of 200 corners, and squares with 24 and 499 holes of four corners; nobody stands there.
+const ON_POLYGONS: [Reference; 3] = [
+    Reference {
+        map: "star-200",
+        ending: "json",
+        bytes: include_bytes!("../../../../tests/bench-polygon/star-200.json"),
+        obstacles: b"[]",
+        queries: &[(
+            "connected",
+            include_bytes!("../../../../tests/bench-polygon/star-200.queries.jsonl"),
+        )],
+    },
+    Reference {
+        map: "holes-100",
+        ending: "json",
+        bytes: include_bytes!("../../../../tests/bench-polygon/holes-100.json"),
+        obstacles: b"[]",
+        queries: &[(
+            "connected",
+            include_bytes!("../../../../tests/bench-polygon/holes-100.queries.jsonl"),
+        )],
+    },
+    Reference {
+        map: "holes-2000",
+        ending: "json",
+        bytes: include_bytes!("../../../../tests/bench-polygon/holes-2000.json"),
+        obstacles: b"[]",
+        queries: &[(
+            "connected",
+            include_bytes!("../../../../tests/bench-polygon/holes-2000.queries.jsonl"),
+        )],
     },
 ];
 
@@ -82,7 +148,9 @@ const REFERENCE: [Reference; 3] = [
 struct Workload {
     map: String,
     kind: &'static str,
-    planner: ::nav::GridPlanner,
+    planner: MapPlanner,
+    /// What reading the map and building its planner took.
+    built: Duration,
     questions: Vec<Question>,
 }
 
@@ -92,6 +160,7 @@ struct Row {
     map: String,
     workload: &'static str,
     queries: usize,
+    build_milliseconds: f64,
     total_milliseconds: f64,
     microseconds_per_query: f64,
     expanded_per_query: f64,
@@ -106,10 +175,14 @@ struct Row {
 /// Bad input; IO.
 pub(crate) fn run(arguments: &NavArguments) -> anyhow::Result<ExitCode> {
     let workloads = match (&arguments.map, &arguments.queries) {
-        (Some(map), Some(queries)) => vec![given(map, queries, arguments.obstacles.as_deref())?],
-        _ => reference()?,
+        (Some(map), Some(queries)) => {
+            let obstacles = arguments.obstacles.as_deref();
+            vec![given(map, queries, obstacles, arguments.planner)?]
+        }
+        _ => reference(arguments.planner.unwrap_or(PlannerKind::Grid))?,
     };
-    let is_reference = arguments.map.is_none();
+    let is_reference =
+        arguments.map.is_none() && arguments.planner.is_none_or(|kind| kind == PlannerKind::Grid);
     let mut progress = output::progress(2 * workloads.len() as u64, "workloads");
     let mut rows = Vec::new();
     for mut workload in workloads {
@@ -145,6 +218,7 @@ fn table(rows: &[Row]) -> comfy_table::Table {
         "map",
         "ends",
         "queries",
+        "build ms",
         "total ms",
         "µs per query",
         "expanded per query",
@@ -157,6 +231,7 @@ fn table(rows: &[Row]) -> comfy_table::Table {
             row.map.clone(),
             row.workload.to_owned(),
             row.queries.to_string(),
+            format!("{:.3}", row.build_milliseconds),
             format!("{:.3}", row.total_milliseconds),
             format!("{:.2}", row.microseconds_per_query),
             format!("{:.1}", row.expanded_per_query),
@@ -178,7 +253,7 @@ fn measure(workload: &mut Workload, size: usize, is_reference: bool) -> Row {
         (expanded, complete) = (0, 0);
         let started = Instant::now();
         for question in questions {
-            question.ask(&mut workload.planner, false, &mut route);
+            question.ask(workload.planner.any(), false, &mut route);
             expanded += u64::from(route.stats.expanded);
             complete += usize::from(route.complete);
         }
@@ -195,6 +270,7 @@ fn measure(workload: &mut Workload, size: usize, is_reference: bool) -> Row {
         map: workload.map.clone(),
         workload: workload.kind,
         queries: size,
+        build_milliseconds: workload.built.as_secs_f64() * 1e3,
         total_milliseconds: fastest * 1e3,
         microseconds_per_query: fastest * 1e6 / count,
         expanded_per_query: expanded as f64 / count,
@@ -203,18 +279,18 @@ fn measure(workload: &mut Workload, size: usize, is_reference: bool) -> Row {
     }
 }
 
-fn reference() -> anyhow::Result<Vec<Workload>> {
+fn reference(planner: PlannerKind) -> anyhow::Result<Vec<Workload>> {
+    let references = match planner {
+        PlannerKind::Grid => &ON_GRIDS,
+        PlannerKind::Polygon => &ON_POLYGONS,
+    };
     let mut workloads = Vec::new();
-    for Reference {
-        map,
-        grid,
-        obstacles,
-        connected,
-        mixed,
-    } in REFERENCE
-    {
-        let obstacles = question::parse_obstacles(map, obstacles)?;
-        for (kind, lines) in [("connected", connected), ("mixed", mixed)] {
+    for reference in references {
+        let Reference {
+            map, ending, bytes, ..
+        } = reference;
+        let obstacles = question::parse_obstacles(map, reference.obstacles)?;
+        for (kind, lines) in reference.queries {
             let mut questions = Vec::new();
             for (index, line) in lines.split(|byte| *byte == b'\n').enumerate() {
                 if !line.is_empty() {
@@ -224,10 +300,13 @@ fn reference() -> anyhow::Result<Vec<Workload>> {
                     ));
                 }
             }
+            let started = Instant::now();
+            let planner = MapInput::parse(&format!("{map}.{ending}"), bytes, Some(planner))?.planner;
             workloads.push(Workload {
-                map: map.to_owned(),
+                map: (*map).to_owned(),
                 kind,
-                planner: MapInput::parse(&format!("{map}.txt"), grid)?.planner,
+                planner,
+                built: started.elapsed(),
                 questions,
             });
         }
@@ -235,8 +314,15 @@ fn reference() -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-fn given(map: &Path, queries: &Path, obstacles: Option<&Path>) -> anyhow::Result<Workload> {
-    let planner = MapInput::read(map)?.planner;
+fn given(
+    map: &Path,
+    queries: &Path,
+    obstacles: Option<&Path>,
+    planner: Option<PlannerKind>,
+) -> anyhow::Result<Workload> {
+    let started = Instant::now();
+    let planner = MapInput::read(map, planner)?.planner;
+    let built = started.elapsed();
     let obstacles = match obstacles {
         None => Vec::new(),
         Some(path) => {
@@ -255,6 +341,7 @@ fn given(map: &Path, queries: &Path, obstacles: Option<&Path>) -> anyhow::Result
         map: input::name(map),
         kind: "given",
         planner,
+        built,
         questions: questions.collect(),
     })
 }

@@ -13,13 +13,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ::nav::movingai::{MOVINGAI_BYTES_MAX, Scenario, parse_scenarios};
-use ::nav::{Cell, Fixed, Goal, Grid, Route};
+use ::nav::{Cell, Fixed, Goal, Grid, GridPlanner, Route};
 use clap::Args;
 use serde::Serialize;
 
 use super::exact::least_cost;
 use crate::cli::input;
-use crate::cli::map::MapInput;
+use crate::cli::map::read_grid;
 use crate::cli::output::{self, Output};
 use crate::cli::question::Question;
 use crate::exit::{Status, bad_input};
@@ -129,14 +129,14 @@ fn read(file: &Path) -> anyhow::Result<Vec<Scenario>> {
 }
 
 /// The map of a scenario file: the one beside it, if no other is wanted.
-fn read_map(file: &Path, scenario: &Scenario, map: Option<&Path>) -> anyhow::Result<MapInput> {
+fn read_map(file: &Path, scenario: &Scenario, map: Option<&Path>) -> anyhow::Result<GridPlanner> {
     // By its file name alone: whatever folders the line names, no other file than one beside it is opened.
     let path = map.map_or_else(
         || file.with_file_name(scenario.map_file_name()),
         Path::to_path_buf,
     );
-    let map = MapInput::read(&path)?;
-    let grid = map.planner.grid();
+    let planner = read_grid(&path)?;
+    let grid = planner.grid();
     let (width, depth) = (scenario.width, scenario.depth);
     if (grid.width(), grid.depth()) != (width, depth) {
         return Err(bad_input(format_args!(
@@ -147,7 +147,7 @@ fn read_map(file: &Path, scenario: &Scenario, map: Option<&Path>) -> anyhow::Res
             grid.depth()
         )));
     }
-    Ok(map)
+    Ok(planner)
 }
 
 fn table(outcomes: &[Outcome]) -> comfy_table::Table {
@@ -179,8 +179,8 @@ fn table(outcomes: &[Outcome]) -> comfy_table::Table {
 
 fn solve_file(file: &Path, map: Option<&Path>) -> anyhow::Result<Outcome> {
     let scenarios = read(file)?;
-    let mut map = read_map(file, &scenarios[0], map)?;
-    let grid = map.planner.grid().clone();
+    let mut planner = read_map(file, &scenarios[0], map)?;
+    let grid = planner.grid().clone();
     let mut outcome = Outcome {
         file: input::name(file),
         map: scenarios[0].map_file_name().to_owned(),
@@ -204,7 +204,7 @@ fn solve_file(file: &Path, map: Option<&Path>) -> anyhow::Result<Outcome> {
             obstacles: Vec::new(),
         };
         let started = Instant::now();
-        question.ask(&mut map.planner, true, &mut route);
+        question.ask(&mut planner, true, &mut route);
         elapsed += started.elapsed();
         expanded += u64::from(route.stats.expanded);
         count(&grid, done, scenario, &route, &mut outcome);

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use sim::{Definition, Pcg32, Phase, Sources, World};
 
-use crate::cli::map::MapInput;
+use crate::cli::map::{parse_grid, read_grid};
 use crate::cli::output::{self, Output};
 use crate::exit::bad_input;
 use crate::location_files::LocationFiles;
@@ -113,16 +113,16 @@ const _: () = assert!(matches!(PHASES[MOVEMENT].0, Phase::Movement));
 /// Bad input: the map; too little room for so many. IO.
 pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
     let (name, map) = match &arguments.map {
-        Some(path) => (path.display().to_string(), MapInput::read(path)?),
+        Some(path) => (path.display().to_string(), read_grid(path)?),
         None => {
             let demo = LocationFiles::demo();
             let Some((name, bytes)) = demo.maps.first() else {
                 return Err(bad_input("the demo has no map"));
             };
-            (format!("demo {name}"), MapInput::parse(name, bytes)?)
+            (format!("demo {name}"), parse_grid(name, bytes)?)
         }
     };
-    let baked = side_by_side(&name, &map.baked(), arguments.copies)?;
+    let baked = side_by_side(&name, &map.map().to_baked(), arguments.copies)?;
     let grid = baked.grid();
     let definition = crowd(&name, &baked, &grid, arguments.characters)?;
     let report = measure(&name, &grid, &definition, arguments);

@@ -1,0 +1,429 @@
+//! The planner: the edited map, its border and graphs, who stands on it, and the queries.
+
+use std::sync::Arc;
+
+use super::arrangement::TooIntricate;
+use super::border::{Border, Location};
+use super::edits::EditedPolygons;
+use super::exact::{Sector, Vector};
+use super::graph::Graph;
+use super::ground::{Ground, Octagon};
+use super::nearest::{Candidates, Parts};
+use super::nodes::corners;
+use super::search::{Field, Outcome, Search};
+use crate::geometry::Bounds;
+use crate::map_file::{Area, Obstacle, PolygonMap};
+use crate::{Circle, EditError, Fixed, Goal, MapEdits, Planner, Point, Query, Route, SearchStats};
+
+/// How far a start or an exact end is moved onto free ground at most.
+const SNAP_DISTANCE: Fixed = Fixed::from_int(8);
+
+/// A [`Planner`] on polygons: routes over the visibility graph of their corners (spec 7.1).
+#[derive(Clone, Debug)]
+pub struct PolygonPlanner {
+    pub(super) map: EditedPolygons,
+    /// Ascending.
+    insets: Vec<Fixed>,
+    pub(super) border: Arc<Border>,
+    /// With inset 0: where the pushed nodes give no route.
+    pub(super) bare: Arc<Graph>,
+    /// One for each inset.
+    pub(super) graphs: Vec<Arc<Graph>>,
+    /// Who stands, in order; equal ones count.
+    standing: Vec<Circle>,
+    scratch: Scratch,
+}
+
+/// What a query needs beside the map; kept for the next one.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    octagons: Vec<Octagon>,
+    corners: Vec<Point>,
+    search: Search,
+    candidates: Candidates,
+    sectors: Vec<Sector>,
+    parts: Vec<u32>,
+}
+
+impl PolygonPlanner {
+    /// A planner on these polygons; `insets` is not empty, ascending and not negative, as in a map that was read.
+    ///
+    /// # Errors
+    /// Too many corners.
+    pub fn new(areas: &[Area], obstacles: &[Obstacle], insets: &[Fixed]) -> Result<Self, TooIntricate> {
+        assert!(
+            insets.first().is_some_and(|first| *first >= Fixed::ZERO) && insets.is_sorted_by(|a, b| a < b),
+            "the insets of a map are checked when it is read"
+        );
+        let map = EditedPolygons::new(areas, obstacles);
+        if !map.is_simple_enough() {
+            return Err(TooIntricate);
+        }
+        let mut planner = Self {
+            map,
+            insets: insets.to_vec(),
+            border: Arc::default(),
+            bare: Arc::default(),
+            graphs: vec![Arc::default(); insets.len()],
+            standing: Vec::new(),
+            scratch: Scratch::default(),
+        };
+        planner.rebuild(None);
+        Ok(planner)
+    }
+
+    /// A planner on a map that was read for it.
+    ///
+    /// # Panics
+    /// If it was read for another planner.
+    pub fn of_map(map: &PolygonMap) -> Self {
+        Self::new(map.areas(), map.obstacles(), map.insets()).expect("the map was read for this planner")
+    }
+
+    /// How many corners there are, and links in the graph of the smallest inset.
+    pub fn size(&self) -> (usize, usize) {
+        (self.bare.nodes.len(), self.graphs[0].link_count() / 2)
+    }
+
+    /// How many obstacles stand now.
+    pub fn obstacle_count(&self) -> usize {
+        self.map.obstacles().count()
+    }
+
+    /// Calls `look` with what a query searches.
+    pub(super) fn with_field(&mut self, query: &Query<'_>, look: impl FnOnce(&Field<'_>, &mut Search)) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let graph = self.graph_for(query.agent_radius);
+        scratch.take_octagons(&self.standing, query, graph.inset);
+        let field = Field {
+            ground: ground(&self.border, &scratch.octagons),
+            graph,
+            corners: &scratch.corners,
+        };
+        look(&field, &mut scratch.search);
+        self.scratch = scratch;
+    }
+
+    /// Builds border and graphs of the map as it is; `changes`: where it differs from the one they were built from.
+    fn rebuild(&mut self, changes: Option<&[Bounds]>) {
+        let border = Border::new(&self.map.outlines());
+        let corners = corners(&border);
+        self.bare = Arc::new(self.bare.changed(&border, &corners, Fixed::ZERO, changes));
+        for (graph, &inset) in self.graphs.iter_mut().zip(&self.insets) {
+            *graph = if inset == Fixed::ZERO {
+                Arc::clone(&self.bare)
+            } else {
+                Arc::new(graph.changed(&border, &corners, inset, changes))
+            };
+        }
+        self.border = Arc::new(border);
+    }
+
+    /// The graph for an agent: of the smallest inset that is at least its radius, else of the largest.
+    pub(super) fn graph_for(&self, agent_radius: Fixed) -> &Graph {
+        let index = self.insets.partition_point(|inset| *inset < agent_radius);
+        &self.graphs[index.min(self.graphs.len() - 1)]
+    }
+}
+
+impl Planner for PolygonPlanner {
+    fn areas(&self) -> Vec<(String, bool)> {
+        let areas = self.map.areas();
+        areas.map(|(area, open)| (area.name.clone(), open)).collect()
+    }
+
+    fn set_area_available(&mut self, area: &str, available: bool) -> Result<bool, EditError> {
+        let Some(changed) = self.map.set_area_available(area, available)? else {
+            return Ok(false);
+        };
+        self.rebuild(Some(&[changed]));
+        Ok(true)
+    }
+
+    fn add_obstacle(&mut self, name: &str, polygon: &[Point]) -> Result<(), EditError> {
+        let changed = self.map.add_obstacle(name, polygon)?;
+        self.rebuild(Some(&[changed]));
+        Ok(())
+    }
+
+    fn remove_obstacle(&mut self, name: &str) -> Result<(), EditError> {
+        let changed = self.map.remove_obstacle(name)?;
+        self.rebuild(Some(&[changed]));
+        Ok(())
+    }
+
+    fn edits(&self) -> MapEdits {
+        self.map.edits()
+    }
+
+    fn set_edits(&mut self, edits: &MapEdits) -> Result<(), EditError> {
+        let (map, changes) = self.map.with_edits(edits)?;
+        self.map = map;
+        if !changes.is_empty() {
+            self.rebuild(Some(&changes));
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, circle: Circle) {
+        let place = self.standing.partition_point(|standing| *standing < circle);
+        self.standing.insert(place, circle);
+    }
+
+    fn unblock(&mut self, circle: Circle) {
+        if let Ok(place) = self.standing.binary_search(&circle) {
+            self.standing.remove(place);
+        }
+    }
+
+    fn unblock_all(&mut self) {
+        self.standing.clear();
+    }
+
+    fn plan(&mut self, query: &Query<'_>, route: &mut Route) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let graph = self.graph_for(query.agent_radius);
+        scratch.take_octagons(&self.standing, query, graph.inset);
+        Asked {
+            planner: self,
+            graph,
+            query,
+        }
+        .answer(&mut scratch, route);
+        self.scratch = scratch;
+    }
+
+    fn is_free_ground(&self, point: Point) -> bool {
+        self.border.contains(point)
+    }
+
+    fn line_of_sight(&self, from: Point, to: Point) -> bool {
+        self.border.contains(from) && self.border.contains(to) && self.border.sees(from, to)
+    }
+}
+
+impl Scratch {
+    /// The octagons of a query and their corners, equal ones once.
+    fn take_octagons(&mut self, standing: &[Circle], query: &Query<'_>, inset: Fixed) {
+        self.octagons.clear();
+        let octagon = |circle: &Circle| Octagon::new(*circle, inset);
+        self.octagons.extend(query.also.iter().filter_map(octagon));
+        for (index, circle) in standing.iter().enumerate() {
+            // Equal circles lie side by side; as many of them are left out as the query does not see.
+            let first = standing[..index].partition_point(|other| other < circle);
+            let hidden = query.except.iter().filter(|other| *other == circle).count();
+            if index - first >= hidden {
+                self.octagons.extend(octagon(circle));
+            }
+        }
+        self.octagons.sort_unstable();
+        self.octagons.dedup();
+        self.corners.clear();
+        for octagon in &self.octagons {
+            let corners = octagon.corners();
+            self.corners
+                .extend(corners.iter().filter_map(|&offset| octagon.corner(offset)));
+        }
+    }
+}
+
+/// A query with what it is asked of.
+struct Asked<'a> {
+    planner: &'a PolygonPlanner,
+    graph: &'a Graph,
+    query: &'a Query<'a>,
+}
+
+/// A point and where it lies.
+#[derive(Clone, Copy, Debug)]
+struct Located {
+    point: Point,
+    location: Location,
+}
+
+impl Asked<'_> {
+    fn answer(&self, scratch: &mut Scratch, route: &mut Route) {
+        clear(route);
+        let Query { from, to, goal, .. } = *self.query;
+        let Some(start) = self.free_point(scratch, from) else {
+            return;
+        };
+        if start.point != from {
+            route.waypoints.push(start.point);
+        }
+        match goal {
+            Goal::Exact => {
+                if let Some(end) = self.free_point(scratch, to)
+                    && self.find_way(scratch, start, end, route)
+                {
+                    route.complete = end.point == to && !route.budget_ran_out;
+                }
+            }
+            Goal::Nearest => self.answer_nearest(scratch, start, route),
+        }
+        if !route.found {
+            route.waypoints.clear();
+        }
+    }
+
+    /// The way to the end if it can be reached, else to the reachable point nearest to it.
+    fn answer_nearest(&self, scratch: &mut Scratch, start: Located, route: &mut Route) {
+        let border = &self.planner.border;
+        let to = self.located(self.query.to);
+        parts_of(border, start.location, &mut scratch.parts);
+        let shares_part = Parts::These(&scratch.parts).contain_location(border, to.location);
+        let is_open = to.location != Location::Outside
+            && ground(border, &scratch.octagons).is_open(to.point, to.location, &mut scratch.sectors);
+        let could_be_reached = shares_part && is_open;
+        if could_be_reached && self.find_way(scratch, start, to, route) {
+            route.complete = !route.budget_ran_out;
+            return;
+        }
+        parts_of(border, start.location, &mut scratch.parts);
+        let Scratch {
+            octagons,
+            corners,
+            search,
+            candidates,
+            parts,
+            ..
+        } = scratch;
+        let field = Field {
+            ground: ground(border, octagons),
+            graph: &self.planner.bare,
+            corners,
+        };
+        let is_dynamic = !octagons.is_empty();
+        if is_dynamic {
+            search.run(&field, start.point, None, None);
+        }
+        let nearest = candidates.nearest(field.ground, Parts::These(parts), to.point, None, |point| {
+            !is_dynamic || can_reach(&field, search, start.point, point)
+        });
+        route.search_ran_out = is_dynamic && (could_be_reached || nearest.skipped);
+        let end = nearest.point.map_or(start, |point| self.located(point));
+        if !self.find_way(scratch, start, end, route) {
+            // It was reached, or it could not have been asked for; without it there is the start.
+            route.found = true;
+            route.waypoints.push(start.point);
+            route.waypoints.dedup();
+        }
+    }
+
+    fn located(&self, point: Point) -> Located {
+        let location = self.planner.border.locate_point(point);
+        Located { point, location }
+    }
+
+    /// The point if it is free; else the nearest free one within 8 m: of any part, or of its own if only octagons cover it.
+    fn free_point(&self, scratch: &mut Scratch, point: Point) -> Option<Located> {
+        let border = &self.planner.border;
+        let ground = ground(border, &scratch.octagons);
+        let asked = self.located(point);
+        let parts = if asked.location == Location::Outside {
+            Parts::Any
+        } else {
+            if ground.is_open(point, asked.location, &mut scratch.sectors) {
+                return Some(asked);
+            }
+            parts_of(border, asked.location, &mut scratch.parts);
+            Parts::These(&scratch.parts)
+        };
+        let limit = Some(SNAP_DISTANCE.wide());
+        let nearest = scratch.candidates.nearest(ground, parts, point, limit, |_| true);
+        nearest.point.map(|point| self.located(point))
+    }
+
+    /// Searches the graph for the agent, then the one with inset 0; whether there is a route.
+    fn find_way(&self, scratch: &mut Scratch, start: Located, end: Located, route: &mut Route) -> bool {
+        if start.point == end.point {
+            route.found = true;
+            route.waypoints.push(end.point);
+            route.waypoints.dedup();
+            return true;
+        }
+        let border = &self.planner.border;
+        parts_of(border, start.location, &mut scratch.parts);
+        if !Parts::These(&scratch.parts).contain_location(border, end.location) {
+            return false;
+        }
+        let bare = &self.planner.bare;
+        let is_bare = self.graph.inset == Fixed::ZERO;
+        for graph in [Some(self.graph), (!is_bare).then_some(bare)]
+            .into_iter()
+            .flatten()
+        {
+            let field = Field {
+                ground: ground(border, &scratch.octagons),
+                graph,
+                corners: &scratch.corners,
+            };
+            let expanded = route.stats.expanded;
+            let left = self.query.expanded_max.map(|max| max.saturating_sub(expanded));
+            let outcome = scratch.search.run(&field, start.point, Some(end.point), left);
+            let stats = scratch.search.stats();
+            route.stats.expanded += stats.expanded;
+            route.stats.generated += stats.generated;
+            route.stats.queue_peak = route.stats.queue_peak.max(stats.queue_peak);
+            if outcome == Outcome::Exhausted {
+                continue;
+            }
+            route.found = true;
+            route.budget_ran_out = outcome == Outcome::Limited;
+            route.length = scratch.search.way(&field, outcome, &mut route.waypoints);
+            if outcome == Outcome::Arrived {
+                route.waypoints.push(end.point);
+            }
+            return true;
+        }
+        false
+    }
+}
+
+fn ground<'a>(border: &'a Border, octagons: &'a [Octagon]) -> Ground<'a> {
+    Ground { border, octagons }
+}
+
+/// The parts of a location, each once.
+fn parts_of(border: &Border, location: Location, parts: &mut Vec<u32>) {
+    parts.clear();
+    match location {
+        Location::Outside => {}
+        Location::Inside(part) => parts.push(part),
+        Location::OnEdge(edge) => parts.push(border.edges[edge as usize].part),
+        Location::AtVertex(vertex) => {
+            let sectors = border.sectors_of(vertex).iter();
+            parts.extend(sectors.map(|sector| border.part_of(sector)));
+            parts.sort_unstable();
+            parts.dedup();
+        }
+    }
+}
+
+/// After a search of everything that can be reached from the start: whether a free point can. A node that sees it tells, and
+/// so does any that cannot be reached itself.
+fn can_reach(field: &Field<'_>, search: &mut Search, start: Point, point: Point) -> bool {
+    if field.ground.sees(start, point) {
+        return true;
+    }
+    let count = field.graph.nodes.len() + field.corners.len();
+    (0..count as u32).any(|node| {
+        search.has_reached(node) && {
+            let position = field.position(node);
+            search.may_leave(field, node, Vector::between(position, point))
+                && field.ground.sees(position, point)
+        }
+    })
+}
+
+fn clear(route: &mut Route) {
+    route.found = false;
+    route.complete = false;
+    route.search_ran_out = false;
+    route.budget_ran_out = false;
+    route.waypoints.clear();
+    route.cells.clear();
+    route.cost = 0;
+    route.length = 0;
+    route.stats = SearchStats::default();
+}
