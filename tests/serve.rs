@@ -58,7 +58,10 @@ fn bots_agree_on_every_tick_and_so_does_the_replay() {
 /// The demo's map of polygons: the same town, the same people, another planner.
 #[test]
 fn bots_agree_on_polygons_too() {
-    let location = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/locations/town-polygon.json");
+    let location = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../config/locations/town-polygon.json"
+    );
     let data = tempdir().expect("a folder");
     let daemon = Daemon::start(data.path(), ANY_PORT, &["--location", location]);
     let bots = Bots::start(daemon.address, 12, 4, &["--rate", "2"]);
