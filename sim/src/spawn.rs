@@ -106,7 +106,7 @@ fn ring_around(point: Point, ring: i32) -> impl Iterator<Item = Point> {
 mod tests {
     use super::*;
     use crate::command::Command;
-    use crate::definition::PlannerKind;
+    use crate::PlannerKind;
     use crate::ruleset::scenario;
 
     #[test]
