@@ -105,8 +105,8 @@ fn ring_around(point: Point, ring: i32) -> impl Iterator<Item = Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Command;
     use crate::PlannerKind;
+    use crate::command::Command;
     use crate::ruleset::scenario;
 
     #[test]
