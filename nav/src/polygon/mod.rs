@@ -17,7 +17,7 @@
 //!
 //! How it stays exact. Every edge of the border lies on a line between two raw vertices of a polygon of the map. Where it
 //! ends is a raw vertex, or a crossing of two such lines, kept as a fraction; all predicates are signs of cross products of
-//! raw differences with those (bounds in [`exact`]). A segment to be tested always has raw ends. So nothing is ever rounded
+//! raw differences with those (bounds in `exact`). A segment to be tested always has raw ends. So nothing is ever rounded
 //! but three things the spec rounds: the raw point that stands for a corner at a crossing, the push of a node, and the
 //! nearest point to a place outside. Each of these is then tested like any other raw point.
 //!
