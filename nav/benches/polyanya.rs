@@ -17,7 +17,7 @@ use nav::{Document, Fixed, Goal, MapFile, Planner, Point, PolygonPlanner, Query,
 use polyanya::{Mesh, Triangulation};
 
 const MAPS: [&str; 3] = ["star-200", "holes-100", "holes-2000"];
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 15;
 
 fn main() {
     // A map's name as an argument: that map alone.

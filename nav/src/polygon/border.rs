@@ -23,6 +23,8 @@ pub(super) struct Border {
     pub(super) vertices: Vec<Vertex>,
     pub(super) sectors: Vec<VertexSector>,
     cells: Cells,
+    /// Per cell where it lies, if no edge touches it; of another it says nothing.
+    empty_cells: Vec<Location>,
 }
 
 /// A straight piece of the border, the free space on its left.
@@ -82,6 +84,7 @@ pub(super) struct Witnesses {
 
 impl Witnesses {
     /// One of them blocks the segment from a, which is free, to b.
+    #[inline]
     pub(super) fn block(&self, border: &Border, a: Point, b: Point) -> bool {
         let direction = Vector::between(a, b);
         let mut edges = self.edges[..usize::from(self.count)].iter();
@@ -116,6 +119,15 @@ impl Border {
         border.join_sectors();
         border.index();
         border.find_parts();
+        let cells = border.cells.each().map(|(point, list)| {
+            let is_empty = list.is_empty();
+            if is_empty {
+                border.locate_point(point)
+            } else {
+                Location::Outside
+            }
+        });
+        border.empty_cells = cells.collect();
         border
     }
 
@@ -124,7 +136,7 @@ impl Border {
         let mut on_border = None;
         let mut nearest: Option<u32> = None;
         let mut is_own_cell = true;
-        self.cells.leftward(spot.floor(), |list, least_x| {
+        self.cells.leftward(spot.floor(), |list, _, least_x| {
             for &index in list {
                 let edge = &self.edges[index as usize];
                 let side = spot.side(edge.start, edge.along);
@@ -170,7 +182,13 @@ impl Border {
         let mut nearest: Option<(i64, u32)> = None;
         let mut is_own_cell = true;
         let spot = Spot::from(point);
-        self.cells.leftward(point, |list, least_x| {
+        let mut around = None;
+        self.cells.leftward(point, |list, cell, least_x| {
+            if list.is_empty() && nearest.is_none() {
+                around = self.empty_cells.get(cell).copied();
+                is_own_cell = false;
+                return around.is_some();
+            }
             for &index in list {
                 let edge = &self.edges[index as usize];
                 let side = edge.along.cross(Vector::between(edge.start, point));
@@ -198,6 +216,9 @@ impl Border {
             nearest.is_some_and(|(x, _)| x >= least_x)
         });
         if let Some(location) = on_border {
+            return location;
+        }
+        if let Some(location) = around {
             return location;
         }
         match nearest.map(|(_, index)| &self.edges[index as usize]) {
@@ -264,6 +285,7 @@ impl Border {
     }
 
     /// The side of a vertex from the line through `a` along `direction`: `Greater` is left.
+    #[inline]
     pub(super) fn side_of_vertex(&self, a: Point, direction: Vector, vertex: u32) -> Ordering {
         let Vertex { place, floor, .. } = &self.vertices[vertex as usize];
         match place {
@@ -571,7 +593,7 @@ impl Border {
             w: scale,
         };
         let mut nearest: Option<u32> = None;
-        self.cells.leftward(spot.floor(), |list, least_x| {
+        self.cells.leftward(spot.floor(), |list, _, least_x| {
             for &index in list {
                 if index != leftmost
                     && self.spans(index, &line)

@@ -101,16 +101,32 @@ impl Cells {
         }
     }
 
-    /// Calls `visit` with the lists of the row of `point`, from its own cell to the left, together with the least x of the
-    /// cell, until it returns true. Nothing if the point lies outside of all cells.
-    pub(super) fn leftward(&self, point: Point, mut visit: impl FnMut(&[u32], i64) -> bool) {
+    /// A raw point of each cell and its list, cell by cell.
+    pub(super) fn each(&self) -> impl Iterator<Item = (Point, &[u32])> {
+        let cells = (0..self.depth).flat_map(|row| (0..self.width).map(move |column| (row, column)));
+        cells.map(|(row, column)| {
+            let x = self.origin.x + (column << self.shift);
+            let z = self.origin.z + (row << self.shift);
+            // Within the rectangle of what is listed.
+            (Point::from_raw(x as i32, z as i32), self.list(row, column))
+        })
+    }
+
+    /// Calls `visit` with the lists of the row of `point`, from its own cell to the left, together with the number of the
+    /// cell and its least x, until it returns true. Nothing if the point lies outside of all cells.
+    pub(super) fn leftward(&self, point: Point, mut visit: impl FnMut(&[u32], usize, i64) -> bool) {
         let row = (point.z.wide() - self.origin.z) >> self.shift;
         let column = (point.x.wide() - self.origin.x) >> self.shift;
         if !(0..self.depth).contains(&row) || !(0..self.width).contains(&column) {
             return;
         }
         for column in (0..=column).rev() {
-            if visit(self.list(row, column), self.origin.x + (column << self.shift)) {
+            let cell = (row * self.width + column) as usize;
+            if visit(
+                self.list(row, column),
+                cell,
+                self.origin.x + (column << self.shift),
+            ) {
                 return;
             }
         }

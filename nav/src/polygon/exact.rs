@@ -108,6 +108,7 @@ pub(super) struct Sector {
 }
 
 impl Sector {
+    #[inline]
     pub(super) const fn contains(self, direction: Vector) -> bool {
         // PERF: in `i64`, every node is asked by every start (bench polyanya).
         let after_from = self.from.cross(direction) >= 0;

@@ -131,6 +131,7 @@ pub(super) fn length(one: Point, other: Point) -> u32 {
 }
 
 /// A lower bound of a vector's length, at most 2 % below it and without a root.
+#[inline]
 pub(super) fn length_at_least(vector: Vector) -> i64 {
     // Along an axis, at 22.5 and at 45 degrees to it: dot products with vectors of length 1 (in 16 bits) at most.
     const BITS: u32 = 16;
@@ -156,6 +157,7 @@ fn see_each_other(border: &Border, one: &Node, other: &Node, witnesses: &mut Wit
 }
 
 /// The node's own free directions have this one.
+#[inline]
 pub(super) fn may_leave(node: &Node, direction: Vector) -> bool {
     direction.is_zero() || node.gate.is_none_or(|gate| gate.contains(direction))
 }

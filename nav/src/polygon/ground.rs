@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::border::{Border, Edge, Location};
+use super::border::{Border, Edge, Location, Witnesses};
 use super::exact::{Sector, Spot, Vector, compare_fractions, root_up};
 use crate::{Circle, Fixed, Point};
 
@@ -210,6 +210,44 @@ pub(super) enum Around {
     Sectors,
 }
 
+/// What blocked the view of one point last: where it is blocked again it is often by one of these.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct View {
+    edges: Witnesses,
+    octagons: [u32; 4],
+    count: u8,
+    next: u8,
+}
+
+impl View {
+    /// Something that blocked before blocks the segment from a, which is free, to b.
+    #[inline]
+    pub(super) fn is_blocked(&self, ground: &Ground<'_>, a: Point, b: Point) -> bool {
+        let direction = Vector::between(a, b);
+        let mut octagons = self.octagons[..usize::from(self.count)].iter();
+        octagons.any(|&index| ground.octagons[index as usize].meet(a, direction).is_gt())
+            || self.edges.block(ground.border, a, b)
+    }
+
+    /// As [`Ground::sees`].
+    pub(super) fn sees(&mut self, ground: &Ground<'_>, a: Point, b: Point) -> bool {
+        !self.is_blocked(ground, a, b) && self.is_clear(ground, a, b) && self.edges.sees(ground.border, a, b)
+    }
+
+    /// As [`Ground::is_clear`].
+    pub(super) fn is_clear(&mut self, ground: &Ground<'_>, a: Point, b: Point) -> bool {
+        match ground.blocking_octagon(a, b) {
+            Ok(is_clear) => is_clear,
+            Err(index) => {
+                self.octagons[usize::from(self.next)] = index as u32;
+                self.next = (self.next + 1) % self.octagons.len() as u8;
+                self.count = (self.count + 1).min(self.octagons.len() as u8);
+                false
+            }
+        }
+    }
+}
+
 /// A border and the octagons of a query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground<'a> {
@@ -225,19 +263,24 @@ impl Ground<'_> {
 
     /// No octagon blocks a segment that lies in the static free space.
     pub(super) fn is_clear(&self, a: Point, b: Point) -> bool {
+        self.blocking_octagon(a, b).unwrap_or(false)
+    }
+
+    /// Whether it squeezes through nowhere, or the number of an octagon that it enters.
+    fn blocking_octagon(&self, a: Point, b: Point) -> Result<bool, usize> {
         let direction = Vector::between(a, b);
         if direction.is_zero() {
-            return true;
+            return Ok(true);
         }
         let mut touches = false;
-        for octagon in self.octagons {
+        for (index, octagon) in self.octagons.iter().enumerate() {
             match octagon.meet(a, direction) {
-                Ordering::Greater => return false,
+                Ordering::Greater => return Err(index),
                 Ordering::Equal => touches = true,
                 Ordering::Less => {}
             }
         }
-        !(touches && self.squeezes_through(a, b, direction))
+        Ok(!(touches && self.squeezes_through(a, b, direction)))
     }
 
     /// A point of the static free space lies in the free space; `sectors` is scratch.

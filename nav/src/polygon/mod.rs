@@ -8,6 +8,7 @@
 //! nodes        corners of more than 180 degrees, pushed by the inset
 //! graph        links between nodes in sight, kept where a change does not come near
 //! ground       the free space of one query: without the octagons around circles
+//! reach        whether octagons cut a point off
 //! search       A* with untested links
 //! nearest      the nearest free or reachable point
 //! edits        areas opened and closed, obstacles added and removed
@@ -17,7 +18,7 @@
 //!
 //! How it stays exact. Every edge of the border lies on a line between two raw vertices of a polygon of the map. Where it
 //! ends is a raw vertex, or a crossing of two such lines, kept as a fraction; all predicates are signs of cross products of
-//! raw differences with those (bounds in `exact`). A segment to be tested always has raw ends. So nothing is ever rounded
+//! raw differences with those (bounds in `exact.rs`). A segment to be tested always has raw ends. So nothing is ever rounded
 //! but three things the spec rounds: the raw point that stands for a corner at a crossing, the push of a node, and the
 //! nearest point to a place outside. Each of these is then tested like any other raw point.
 //!
@@ -38,6 +39,7 @@ mod nearest;
 mod nodes;
 mod picture;
 mod planner;
+mod reach;
 mod search;
 #[cfg(test)]
 mod tests;

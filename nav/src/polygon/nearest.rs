@@ -73,8 +73,27 @@ struct Side {
     /// Primitive.
     along: Vector,
     ends: [Spot; 2],
+    /// A rectangle around it, a raw wider at most.
+    low: Vector,
+    high: Vector,
     /// It is on the border of the free space.
     is_border: bool,
+}
+
+impl Side {
+    fn new(start: Point, along: Vector, ends: [Spot; 2], is_border: bool) -> Self {
+        let floors =
+            [ends[0].floor(), ends[1].floor()].map(|point| Vector::new(point.x.wide(), point.z.wide()));
+        let [a, b] = floors;
+        Self {
+            start,
+            along,
+            ends,
+            low: Vector::new(a.x.min(b.x), a.z.min(b.z)),
+            high: Vector::new(a.x.max(b.x) + 1, a.z.max(b.z) + 1),
+            is_border,
+        }
+    }
 }
 
 impl Candidates {
@@ -160,12 +179,12 @@ impl Candidates {
                 if let (Some(a), Some(b)) = (point(one), point(other))
                     && a != b
                 {
-                    self.sides.push(Side {
-                        start: a,
-                        along: Vector::between(a, b).primitive(),
-                        ends: [a.into(), b.into()],
-                        is_border: false,
-                    });
+                    self.sides.push(Side::new(
+                        a,
+                        Vector::between(a, b).primitive(),
+                        [a.into(), b.into()],
+                        false,
+                    ));
                 }
             }
         }
@@ -174,12 +193,8 @@ impl Candidates {
             if !parts.contain(edge.part) || !is_near(ground.border, edge, target, radius) {
                 continue;
             }
-            self.sides.push(Side {
-                start: edge.start,
-                along: edge.along,
-                ends: [ground.border.spot(edge.from), ground.border.spot(edge.to)],
-                is_border: true,
-            });
+            let ends = [edge.from, edge.to].map(|vertex| ground.border.spot(vertex));
+            self.sides.push(Side::new(edge.start, edge.along, ends, true));
         }
         for index in 0..self.sides.len() {
             let side = self.sides[index];
@@ -263,8 +278,13 @@ fn nearest_on(side: &Side, target: Point) -> Spot {
 
 /// The point where an octagon's side crosses another side, ends included.
 fn crossing(side: &Side, other: &Side) -> Option<Spot> {
+    // PERF: in a crowd hardly any two come near each other.
+    let apart = side.high.x < other.low.x
+        || other.high.x < side.low.x
+        || side.high.z < other.low.z
+        || other.high.z < side.low.z;
     let turn = side.along.cross(other.along);
-    if turn == 0 {
+    if apart || turn == 0 {
         return None;
     }
     let offset = Vector::between(side.start, other.start);

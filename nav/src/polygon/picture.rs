@@ -1,8 +1,10 @@
 //! The debug picture (spec 7.1): concave points, links, normals, start and end links, the path, each a layer of its own.
 
 use super::exact::Vector;
+use super::ground::View;
 use super::nodes::{UNIT_BITS, unit};
 use super::planner::PolygonPlanner;
+use super::reach::Reach;
 use super::search::Field;
 use crate::drawing::{Form, Shape, Style, shape};
 use crate::geometry::Bounds;
@@ -59,20 +61,20 @@ impl PolygonPlanner {
         let end = route.waypoints.last().copied().unwrap_or(query.to);
         let mut octagons = Vec::new();
         let mut links = [Vec::new(), Vec::new()];
-        self.with_field(query, |field, search| {
+        self.with_field(query, |field, reach| {
             octagons.extend(field.ground.octagons.iter().map(|octagon| {
                 let corners = octagon.corners();
                 let corners = corners.iter().filter_map(|&offset| octagon.corner(offset));
                 shape(Style::Octagon, Form::Polygon(corners.collect()))
             }));
             let ends = [start.unwrap_or(query.from), end];
-            search.run(field, ends[0], Some(ends[1]), Some(1));
+            reach.begin(field, ends[0]);
             for ((point, style), links) in ends
                 .into_iter()
                 .zip([Style::StartLink, Style::EndLink])
                 .zip(&mut links)
             {
-                links.extend(nodes_in_sight(field, search, point).map(|node| line(style, point, node)));
+                links.extend(nodes_in_sight(field, reach, point).map(|node| line(style, point, node)));
             }
         });
         let [start_links, end_links] = links;
@@ -105,17 +107,15 @@ impl PolygonPlanner {
 
 fn nodes_in_sight<'a>(
     field: &'a Field<'_>,
-    search: &'a mut super::search::Search,
+    reach: &'a mut Reach,
     point: Point,
 ) -> impl Iterator<Item = Point> + 'a {
     let count = field.graph.nodes.len() + field.corners.len();
-    (0..count as u32).filter_map(move |node| {
-        let position = field.position(node);
-        let sees = field.ground.border.contains(point)
-            && search.may_leave(field, node, Vector::between(position, point))
-            && field.ground.sees(position, point);
-        sees.then_some(position)
-    })
+    let is_free = field.ground.border.contains(point);
+    let mut view = View::default();
+    (0..count as u32)
+        .filter(move |&node| is_free && reach.is_in_sight(field, &mut view, node, point))
+        .map(|node| field.position(node))
 }
 
 fn line(style: Style, from: Point, to: Point) -> Shape {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::arrangement::TooIntricate;
 use super::border::{Border, Location};
 use super::edits::EditedPolygons;
-use super::exact::{Sector, Vector};
+use super::exact::Sector;
 use super::graph::Graph;
 use super::ground::{Ground, Octagon};
 use super::nearest::{Candidates, Parts};
 use super::nodes::corners;
+use super::reach::Reach;
 use super::search::{Field, Outcome, Search};
 use crate::geometry::Bounds;
 use crate::map_file::{Area, Obstacle, PolygonMap};
@@ -40,6 +41,9 @@ struct Scratch {
     octagons: Vec<Octagon>,
     corners: Vec<Point>,
     search: Search,
+    reach: Reach,
+    /// What `reach` knows is of the query in progress.
+    reach_has_begun: bool,
     candidates: Candidates,
     sectors: Vec<Sector>,
     parts: Vec<u32>,
@@ -91,7 +95,7 @@ impl PolygonPlanner {
     }
 
     /// Calls `look` with what a query searches.
-    pub(super) fn with_field(&mut self, query: &Query<'_>, look: impl FnOnce(&Field<'_>, &mut Search)) {
+    pub(super) fn with_field(&mut self, query: &Query<'_>, look: impl FnOnce(&Field<'_>, &mut Reach)) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let graph = self.graph_for(query.agent_radius);
         scratch.take_octagons(&self.standing, query, graph.inset);
@@ -100,7 +104,7 @@ impl PolygonPlanner {
             graph,
             corners: &scratch.corners,
         };
-        look(&field, &mut scratch.search);
+        look(&field, &mut scratch.reach);
         self.scratch = scratch;
     }
 
@@ -244,6 +248,7 @@ struct Located {
 impl Asked<'_> {
     fn answer(&self, scratch: &mut Scratch, route: &mut Route) {
         clear(route);
+        scratch.reach_has_begun = false;
         let Query { from, to, goal, .. } = *self.query;
         let Some(start) = self.free_point(scratch, from) else {
             return;
@@ -280,25 +285,19 @@ impl Asked<'_> {
             return;
         }
         parts_of(border, start.location, &mut scratch.parts);
+        self.begin_reach(scratch, start);
         let Scratch {
             octagons,
             corners,
-            search,
+            reach,
             candidates,
             parts,
             ..
         } = scratch;
-        let field = Field {
-            ground: ground(border, octagons),
-            graph: &self.planner.bare,
-            corners,
-        };
+        let field = self.bare_field(octagons, corners);
         let is_dynamic = !octagons.is_empty();
-        if is_dynamic {
-            search.run(&field, start.point, None, None);
-        }
         let nearest = candidates.nearest(field.ground, Parts::These(parts), to.point, None, |point| {
-            !is_dynamic || can_reach(&field, search, start.point, point)
+            !is_dynamic || reach.connects(&field, point)
         });
         route.search_ran_out = is_dynamic && (could_be_reached || nearest.skipped);
         let end = nearest.point.map_or(start, |point| self.located(point));
@@ -334,6 +333,26 @@ impl Asked<'_> {
         nearest.point.map(|point| self.located(point))
     }
 
+    fn begin_reach(&self, scratch: &mut Scratch, start: Located) {
+        if !std::mem::replace(&mut scratch.reach_has_begun, true) {
+            let field = self.bare_field(&scratch.octagons, &scratch.corners);
+            scratch.reach.begin(&field, start.point);
+        }
+    }
+
+    /// What decides whether something can be reached.
+    fn bare_field<'f>(&'f self, octagons: &'f [Octagon], corners: &'f [Point]) -> Field<'f> {
+        self.field(&self.planner.bare, octagons, corners)
+    }
+
+    fn field<'f>(&'f self, graph: &'f Graph, octagons: &'f [Octagon], corners: &'f [Point]) -> Field<'f> {
+        Field {
+            ground: ground(&self.planner.border, octagons),
+            graph,
+            corners,
+        }
+    }
+
     /// Searches the graph for the agent, then the one with inset 0; whether there is a route.
     fn find_way(&self, scratch: &mut Scratch, start: Located, end: Located, route: &mut Route) -> bool {
         if start.point == end.point {
@@ -349,18 +368,34 @@ impl Asked<'_> {
         }
         let bare = &self.planner.bare;
         let is_bare = self.graph.inset == Fixed::ZERO;
+        let is_dynamic = !scratch.octagons.is_empty();
+        let mut asks = is_dynamic;
         for graph in [Some(self.graph), (!is_bare).then_some(bare)]
             .into_iter()
             .flatten()
         {
-            let field = Field {
-                ground: ground(border, &scratch.octagons),
-                graph,
-                corners: &scratch.corners,
-            };
             let expanded = route.stats.expanded;
             let left = self.query.expanded_max.map(|max| max.saturating_sub(expanded));
-            let outcome = scratch.search.run(&field, start.point, Some(end.point), left);
+            let ends = (start.point, end.point);
+            let mut outcome = scratch.search.run(
+                &self.field(graph, &scratch.octagons, &scratch.corners),
+                ends,
+                left,
+                asks,
+            );
+            if outcome == Outcome::Far {
+                // Whatever the inset: it is asked once.
+                asks = false;
+                self.begin_reach(scratch, start);
+                let field = self.bare_field(&scratch.octagons, &scratch.corners);
+                if !scratch.reach.connects(&field, end.point) {
+                    return false;
+                }
+                outcome = scratch
+                    .search
+                    .resume(&self.field(graph, &scratch.octagons, &scratch.corners));
+            }
+            let field = self.field(graph, &scratch.octagons, &scratch.corners);
             let stats = scratch.search.stats();
             route.stats.expanded += stats.expanded;
             route.stats.generated += stats.generated;
@@ -398,22 +433,6 @@ fn parts_of(border: &Border, location: Location, parts: &mut Vec<u32>) {
             parts.dedup();
         }
     }
-}
-
-/// After a search of everything that can be reached from the start: whether a free point can. A node that sees it tells, and
-/// so does any that cannot be reached itself.
-fn can_reach(field: &Field<'_>, search: &mut Search, start: Point, point: Point) -> bool {
-    if field.ground.sees(start, point) {
-        return true;
-    }
-    let count = field.graph.nodes.len() + field.corners.len();
-    (0..count as u32).any(|node| {
-        search.has_reached(node) && {
-            let position = field.position(node);
-            search.may_leave(field, node, Vector::between(position, point))
-                && field.ground.sees(position, point)
-        }
-    })
 }
 
 fn clear(route: &mut Route) {

@@ -15,10 +15,11 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::border::{Location, Witnesses};
+use super::border::Location;
 use super::exact::{Sector, Vector};
 use super::graph::{Graph, length, length_at_least, may_leave};
-use super::ground::{Around, Ground};
+use super::ground::{Around, Ground, View};
+use super::nodes::Node;
 use crate::{Point, SearchStats};
 
 /// The start of a search, as a node.
@@ -59,6 +60,8 @@ pub(super) enum Outcome {
     Arrived,
     /// Everything that can be reached was.
     Exhausted,
+    /// The end is far, or cannot be reached; `resume` finds out, at a price if not.
+    Far,
     /// The limit on expanded nodes is reached.
     Limited,
 }
@@ -71,18 +74,24 @@ pub(super) struct Search {
     generation: u32,
     stats: SearchStats,
     start: Point,
-    end: Option<Point>,
+    end: Point,
+    expanded_max: u32,
+    /// It stops once with `Far`.
+    asks: bool,
     /// The nodes that were expanded, in order, the start first, with their g.
     expanded: Vec<(u32, i64)>,
     /// Per node a lower bound of its distance to the end.
     least_to_end: Vec<u32>,
+    /// Per node of the graph a lower bound of the way from the start through it; [`NO_WAY`] if it is known not to be in
+    /// sight.
+    least_from_start: Vec<i64>,
     /// Every way with f up to this was put into the queue.
     bound: i64,
     /// How many bounds there have been.
     round: usize,
     /// What blocked the view of the start and of the end last.
-    seen_from_start: Witnesses,
-    seen_from_end: Witnesses,
+    seen_from_start: View,
+    seen_from_end: View,
     /// The best known way to the end: g and the node before it.
     arrival: Option<(i64, u32)>,
     /// Of the nodes taken from the queue the one nearest to the end: distance, g, corner, number.
@@ -139,28 +148,41 @@ struct Way {
     is_tested: bool,
 }
 
-/// The bounds on f, one after the other: the straight distance and 1 / n of it more, at last none.
-const BOUNDS: [i64; 3] = [16, 4, 1];
+/// The bounds on f, one after the other: the straight distance and so many sixteenths of it more; at last none.
+const BOUNDS: [i64; 5] = [1, 4, 16, 64, 256];
+/// No bound lets this pass but the last, where the link is tested.
+const NO_WAY: i64 = i64::MAX;
+/// Before this bound whoever searches is asked whether the end can be reached at all.
+const FAR: usize = 3;
 
 impl Search {
-    /// Searches from a point of the free space to another, or everywhere.
+    /// Searches from a point of the free space to another. `asks`: it stops once with `Far`.
     pub(super) fn run(
         &mut self,
         field: &Field<'_>,
-        start: Point,
-        end: Option<Point>,
+        (start, end): (Point, Point),
         expanded_max: Option<u32>,
+        asks: bool,
     ) -> Outcome {
         self.begin(field, start, end);
-        let expanded_max = expanded_max.unwrap_or(u32::MAX);
-        if expanded_max == 0 {
+        self.asks = asks;
+        self.expanded_max = expanded_max.unwrap_or(u32::MAX);
+        if self.expanded_max == 0 {
             return Outcome::Limited;
         }
         self.expand(field, START, 0);
+        self.resume(field)
+    }
+
+    /// Goes on after `Far`.
+    pub(super) fn resume(&mut self, field: &Field<'_>) -> Outcome {
         loop {
             self.stats.queue_peak = self.stats.queue_peak.max(self.queue.len() as u32);
             let next = self.queue.peek().map(|entry| entry.f.0);
             if self.bound < i64::MAX && next.is_none_or(|f| f > self.bound) {
+                if self.round + 1 == FAR && self.arrival.is_none() && std::mem::take(&mut self.asks) {
+                    return Outcome::Far;
+                }
                 self.widen(field);
                 continue;
             }
@@ -178,7 +200,7 @@ impl Search {
             {
                 continue;
             }
-            if self.stats.expanded >= expanded_max {
+            if self.stats.expanded >= self.expanded_max {
                 return Outcome::Limited;
             }
             let reached = &mut self.nodes[node as usize];
@@ -213,23 +235,7 @@ impl Search {
         cost
     }
 
-    /// The search reached this node and took it from the queue.
-    pub(super) fn has_reached(&self, node: u32) -> bool {
-        let reached = &self.nodes[node as usize];
-        reached.generation == self.generation && reached.state == State::Closed
-    }
-
-    /// The node is free in the query of the search, and may be left in this direction.
-    pub(super) fn may_leave(&mut self, field: &Field<'_>, node: u32, direction: Vector) -> bool {
-        self.touch(field, node);
-        (self.nodes[node as usize].state == State::Closed || self.is_usable(field, node))
-            && (direction.is_zero()
-                || self.nodes[node as usize]
-                    .gate
-                    .is_none_or(|gate| gate.contains(direction)))
-    }
-
-    fn begin(&mut self, field: &Field<'_>, start: Point, end: Option<Point>) {
+    fn begin(&mut self, field: &Field<'_>, start: Point, end: Point) {
         let size = field.graph.nodes.len() + field.corners.len();
         if self.nodes.len() < size {
             self.nodes.resize(size, Reached::default());
@@ -243,20 +249,20 @@ impl Search {
         self.start = start;
         self.end = end;
         self.arrival = None;
-        let distance = end.map_or(0, |end| start.squared_distance(end).isqrt());
+        let distance = start.squared_distance(end).isqrt();
         self.best = (distance, 0, 0, START);
         self.expanded.clear();
         self.round = 0;
-        self.bound = end.map_or(i64::MAX, |_| distance + distance / BOUNDS[0]);
-        self.seen_from_start = Witnesses::default();
-        self.seen_from_end = Witnesses::default();
+        self.bound = bound(distance, BOUNDS[0]);
+        self.seen_from_start = View::default();
+        self.seen_from_end = View::default();
         self.least_to_end.clear();
+        self.least_from_start.clear();
         let positions = field.graph.nodes.iter().map(|node| node.position);
         let positions = positions.chain(field.corners.iter().copied());
-        self.least_to_end.extend(positions.map(|from| {
-            // At most the extent of the world, 32000 × √2 m.
-            end.map_or(0, |end| length_at_least(Vector::between(from, end)) as u32)
-        }));
+        // At most the extent of the world, 32000 × √2 m.
+        let least = |from: Point| length_at_least(Vector::between(from, end)) as u32;
+        self.least_to_end.extend(positions.map(least));
     }
 
     /// Tries the end, and puts the ways on from a node into the queue.
@@ -271,11 +277,11 @@ impl Search {
     /// Goes on to the next bound: no farther than the best way to the end that is known.
     fn widen(&mut self, field: &Field<'_>) {
         let before = self.bound;
-        let distance = self.end.map_or(0, |end| self.start.squared_distance(end).isqrt());
+        let distance = self.start.squared_distance(self.end).isqrt();
         self.round += 1;
         self.bound = match (self.arrival, BOUNDS.get(self.round)) {
             (Some((cost, _)), _) => cost,
-            (None, Some(part)) => distance + distance / part,
+            (None, Some(&sixteenths)) => bound(distance, sixteenths),
             (None, None) => i64::MAX,
         };
         for turn in 0..self.expanded.len() as u32 {
@@ -296,22 +302,21 @@ impl Search {
         };
         if node < fixed {
             way.is_tested = field.ground.octagons.is_empty();
+            // PERF: most ways end here; sums of 32-bit numbers need no check (bench polyanya).
+            let room = (self.bound - g) as u64;
             for link in field.graph.links_of(node) {
-                let g = g + i64::from(link.length);
-                // PERF: most ways end here (bench polyanya).
-                if g + i64::from(self.least_to_end[link.node as usize]) <= self.bound {
-                    self.enter(field, &way, link.node, g);
+                let least = self.least_to_end[link.node as usize];
+                if u64::from(link.length) + u64::from(least) <= room {
+                    self.enter(field, &way, link.node, g + i64::from(link.length));
                 }
             }
+        } else if node == START {
+            self.spread_from_start(field, &way);
         } else {
             for (other, to) in (0..).zip(&field.graph.nodes) {
                 let direction = Vector::between(to.position, from);
                 let least = g + length_at_least(direction) + i64::from(self.least_to_end[other as usize]);
-                // PERF: most nodes turn their back to most places, or are behind what is behind already (bench polyanya).
-                if least <= self.bound
-                    && may_leave(to, direction)
-                    && !(node == START && self.seen_from_start.block(field.ground.border, from, to.position))
-                {
+                if least <= self.bound && may_leave(to, direction) {
                     let g = g + i64::from(length(from, to.position));
                     self.enter(field, &way, other, g);
                 }
@@ -320,12 +325,49 @@ impl Search {
         for (other, &to) in (fixed..).zip(field.corners) {
             let least =
                 g + length_at_least(Vector::between(from, to)) + i64::from(self.least_to_end[other as usize]);
-            if other != node && least <= self.bound {
+            if other != node
+                && least <= self.bound
+                && !(node == START && self.seen_from_start.is_blocked(&field.ground, from, to))
+            {
                 self.enter(field, &way, other, g + i64::from(length(from, to)));
             }
         }
     }
 
+    /// Puts the ways from the start to the graph's nodes into the queue.
+    ///
+    /// PERF: most nodes turn their back to most places, or are behind what is behind already; what has been found out of
+    /// them is kept for the next round (bench polyanya).
+    fn spread_from_start(&mut self, field: &Field<'_>, way: &Way) {
+        let start = self.start;
+        let nodes = &field.graph.nodes;
+        if self.least_from_start.is_empty() {
+            let least = nodes.iter().zip(&self.least_to_end).map(|(node, &least_to_end)| {
+                let direction = Vector::between(node.position, start);
+                if may_leave(node, direction) {
+                    length_at_least(direction) + i64::from(least_to_end)
+                } else {
+                    NO_WAY
+                }
+            });
+            self.least_from_start.extend(least);
+        }
+        for (index, node) in nodes.iter().enumerate() {
+            if self.least_from_start[index] > self.bound {
+                continue;
+            }
+            if self
+                .seen_from_start
+                .is_blocked(&field.ground, start, node.position)
+            {
+                self.least_from_start[index] = NO_WAY;
+            } else {
+                self.enter(field, way, index as u32, length(start, node.position).into());
+            }
+        }
+    }
+
+    #[inline]
     fn enter(&mut self, field: &Field<'_>, way: &Way, node: u32, g: i64) {
         self.touch(field, node);
         let reached = &mut self.nodes[node as usize];
@@ -363,7 +405,7 @@ impl Search {
 
     /// Links the end to a node if that is a shorter way.
     fn try_end(&mut self, field: &Field<'_>, node: u32, g: i64) {
-        let Some(end) = self.end else { return };
+        let end = self.end;
         let from = self.position(field, node);
         let direction = Vector::between(from, end);
         let known = self.arrival.map_or(i64::MAX, |(cost, _)| cost);
@@ -373,9 +415,8 @@ impl Search {
         let cost = g + i64::from(length(from, end));
         if cost < known
             && self.leads_out(node, direction)
-            && field.ground.is_clear(from, end)
-            && (node != START || self.seen_from_start.sees(field.ground.border, from, end))
-            && self.seen_from_end.sees(field.ground.border, end, from)
+            && (node != START || self.seen_from_start.sees(&field.ground, from, end))
+            && self.seen_from_end.sees(&field.ground, end, from)
         {
             self.arrival = Some((cost, node));
             self.stats.generated += 1;
@@ -400,12 +441,13 @@ impl Search {
         let gate = self.nodes[node as usize].gate;
         let may = direction.is_zero() || gate.is_none_or(|gate| gate.contains(-direction));
         may && self.leads_out(parent, direction)
-            && field.ground.is_clear(from, to)
             && if parent == START {
-                self.seen_from_start.sees(field.ground.border, from, to)
-            } else {
+                self.seen_from_start.sees(&field.ground, from, to)
+            } else if parent < fixed && node < fixed {
                 // The links of the graph were tested when it was built.
-                (parent < fixed && node < fixed) || field.ground.border.sees(from, to)
+                field.ground.is_clear(from, to)
+            } else {
+                field.ground.sees(from, to)
             }
     }
 
@@ -426,9 +468,7 @@ impl Search {
                 state: State::Open,
                 parent: START,
                 g: i64::MAX,
-                heuristic: self
-                    .end
-                    .map_or(0, |end| field.position(node).squared_distance(end).isqrt()),
+                heuristic: field.position(node).squared_distance(self.end).isqrt(),
                 gate: None,
             };
         }
@@ -439,10 +479,7 @@ impl Search {
         if self.nodes[node as usize].state == State::Open {
             let gate = match field.graph.nodes.get(node as usize) {
                 None => corner_gate(field.ground, field.position(node), &mut self.sectors),
-                Some(own) => {
-                    let is_corner = own.position == own.corner;
-                    node_gate(field.ground, own.position, own.gate, is_corner, &mut self.sectors)
-                }
+                Some(own) => node_gate(field.ground, own, &mut self.sectors),
             };
             let reached = &mut self.nodes[node as usize];
             reached.state = if gate.is_some() {
@@ -456,13 +493,16 @@ impl Search {
     }
 }
 
-/// The free directions of a node at `position` of the static free space (`Some(None)`: all), or `None` if octagons leave
-/// too little of them. A corner has to keep more than 180 degrees; another node, which a push has put there, one sector.
-fn node_gate(
+/// The free directions of a graph's node (`Some(None)`: all), or `None` if octagons leave too little of them. A corner has to
+/// keep more than 180 degrees; another node, which a push has put there, one sector.
+pub(super) fn node_gate(
     ground: Ground<'_>,
-    position: Point,
-    gate: Option<Sector>,
-    is_corner: bool,
+    &Node {
+        position,
+        corner,
+        gate,
+        ..
+    }: &Node,
     sectors: &mut Vec<Sector>,
 ) -> Option<Option<Sector>> {
     let nearest = ground
@@ -479,6 +519,7 @@ fn node_gate(
     if location == Location::Outside || ground.around(position, location, sectors) != Around::Sectors {
         return None;
     }
+    let is_corner = position == corner;
     let mut own = sectors
         .iter()
         .filter(|sector| gate.is_none_or(|gate| gate.contains(sector.from) && gate.contains(sector.to)))
@@ -490,7 +531,11 @@ fn node_gate(
 }
 
 /// As [`node_gate`], of an octagon's corner: a node where more than 180 degrees are free.
-fn corner_gate(ground: Ground<'_>, position: Point, sectors: &mut Vec<Sector>) -> Option<Option<Sector>> {
+pub(super) fn corner_gate(
+    ground: Ground<'_>,
+    position: Point,
+    sectors: &mut Vec<Sector>,
+) -> Option<Option<Sector>> {
     let covered = ground
         .octagons
         .iter()
@@ -504,6 +549,11 @@ fn corner_gate(ground: Ground<'_>, position: Point, sectors: &mut Vec<Sector>) -
     }
     let own = sectors.iter().find(|sector| sector.is_reflex());
     own.map(|sector| Some(*sector))
+}
+
+/// The distance and so many sixteenths more.
+const fn bound(distance: i64, sixteenths: i64) -> i64 {
+    distance + distance * sixteenths / 16
 }
 
 /// A point as a number, in the order of x, then z.
