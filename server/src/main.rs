@@ -2,6 +2,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)] // both panic when nobody reads any more; see `cli::output`
 
 mod cli;
+mod daemon;
 mod exit;
 mod journal;
 mod listener;

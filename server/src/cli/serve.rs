@@ -4,25 +4,14 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use protocol::Bundle;
 use serde::Serialize;
-use sim::Definition;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
 use tracing_subscriber::EnvFilter;
 
 use super::output::{Output, complain};
-use crate::exit::{Failure, Status, WithStatus};
-use crate::journal::{self, OpenOptions, Opened};
-use crate::listener;
-use crate::location::task::{self, Handle, Report, Settings};
-use crate::location::{Input, Start};
-use crate::location_files::LocationFiles;
+use crate::daemon::{Daemon, JournalSettings, LocationSettings, Settings};
+use crate::location::task::Report;
 
 /// Run the daemon: without arguments the built-in demo, for this machine alone
 #[derive(Args)]
@@ -68,8 +57,6 @@ pub(crate) struct ServeArguments {
 
 /// Players that may be there at once unless a flag says otherwise.
 const PLAYERS_MAX: usize = 2_048;
-/// How long connections may take to end once they have been told.
-const FAREWELL: Duration = Duration::from_secs(3);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,83 +84,41 @@ enum LogFormat {
 /// Refused configuration or location files (78), damaged (65) or failing (74) journal.
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     start_log(arguments.log_format);
-    check_addresses(arguments)?;
-    let (definition, bundle) = load(arguments)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("no threads for the network")
-        .with_status(Status::Io)?;
-    let listener = runtime
-        .block_on(TcpListener::bind(arguments.listen))
-        .with_context(|| format!("{}: cannot listen", arguments.listen))
-        .with_status(Status::Refused)?;
-    let opened = open(arguments, &definition, &bundle)?;
-    let address = listener
-        .local_addr()
-        .context("the address listened on")
-        .with_status(Status::Io)?;
-    // Before anybody is told that it runs: from then on a signal ends it in order.
-    let signals = runtime.block_on(async { Signals::install() })?;
-    greet(arguments, &definition, &opened, address)?;
-    let report = runtime.block_on(serve(arguments, listener, signals, opened, &bundle))?;
-    runtime.shutdown_timeout(Duration::from_millis(100));
+    let daemon = Daemon::prepare(arguments.settings())?;
+    for note in &daemon.opened().notes {
+        complain(note);
+    }
+    greet(arguments, &daemon)?;
+    let report = daemon.run()?;
     summarise(arguments, &report)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn check_addresses(arguments: &ServeArguments) -> anyhow::Result<()> {
-    for (flag, address) in [("--listen", arguments.listen), ("--http", arguments.http)] {
-        if !listener::is_loopback(address) && !arguments.insecure {
-            return Err(anyhow!(
-                "{flag} {address}: others could reach it, and there are no tickets yet; --insecure lets everybody in, unencrypted"
-            ))
-            .with_status(Status::Refused);
+impl ServeArguments {
+    fn settings(&self) -> Settings {
+        Settings {
+            listen: self.listen,
+            http: self.http,
+            insecure: self.insecure,
+            journal: JournalSettings {
+                data_dir: self.data_dir.clone(),
+                new_run: self.new_run,
+            },
+            location: LocationSettings {
+                file: self.location.clone(),
+                tick_rate: self.tick_rate,
+                bots: self.bots,
+                players_max: self.max_players,
+            },
+            ticks_max: self.ticks,
         }
     }
-    Ok(())
-}
-
-/// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
-fn load(arguments: &ServeArguments) -> anyhow::Result<(Definition, Bundle)> {
-    let files = match &arguments.location {
-        Some(path) => LocationFiles::read(path).with_status(Status::Refused)?,
-        None => LocationFiles::demo(),
-    };
-    let definition = files
-        .definition(arguments.tick_rate, arguments.bots)
-        .with_status(Status::Refused)?;
-    let bundle = Bundle::new(files.location, arguments.tick_rate, arguments.bots, files.maps)
-        .with_context(|| files.file)
-        .with_status(Status::Refused)?;
-    Ok((definition, bundle))
-}
-
-fn open(arguments: &ServeArguments, definition: &Definition, bundle: &Bundle) -> anyhow::Result<Opened> {
-    let opened = journal::open(&OpenOptions {
-        data_dir: &arguments.data_dir,
-        location: definition.name(),
-        bundle,
-        definition,
-        new_run: arguments.new_run,
-    });
-    let opened = opened.map_err(|error| Failure {
-        status: error.status(),
-        error: error.into(),
-    })?;
-    for note in &opened.notes {
-        complain(note);
-    }
-    Ok(opened)
 }
 
 /// Says where to look and what to do next. The line `listening on ADDR` is for programs too.
-fn greet(
-    arguments: &ServeArguments,
-    definition: &Definition,
-    opened: &Opened,
-    address: SocketAddr,
-) -> anyhow::Result<()> {
+fn greet(arguments: &ServeArguments, daemon: &Daemon) -> anyhow::Result<()> {
+    let (definition, opened) = (daemon.definition(), daemon.opened());
+    let address = daemon.address()?;
     let mut output = Output::stdout();
     if arguments.json {
         output.json(&Listening {
@@ -219,98 +164,6 @@ struct Listening<'a> {
     location: &'a str,
     run: u64,
     next_tick: u64,
-}
-
-async fn serve(
-    arguments: &ServeArguments,
-    listener: TcpListener,
-    signals: Signals,
-    opened: Opened,
-    bundle: &Bundle,
-) -> anyhow::Result<Report> {
-    let (ended, end) = oneshot::channel();
-    let start = Start {
-        world: opened.world,
-        run: opened.run,
-        bundle: bundle.encode(),
-        sessions: opened.sessions,
-        answers: opened.answers,
-        last_session: opened.last_session,
-        leave: opened.leave,
-        players_max: arguments.max_players,
-    };
-    let settings = Settings {
-        epoch: Instant::now(),
-        ticks_max: arguments.ticks,
-    };
-    let (location, thread) = task::spawn(start, opened.journal, settings, move || {
-        // Nobody waits for it any more once a signal has come.
-        let _ = ended.send(());
-    })
-    .context("no thread for the location")
-    .with_status(Status::Io)?;
-    let (alive, mut all_gone) = mpsc::channel(1);
-    let accepting = tokio::spawn(listener::accept(listener, location.clone(), alive));
-    wait_for_end(&location, signals, end).await?;
-    accepting.abort();
-    let report = tokio::task::spawn_blocking(move || thread.join())
-        .await
-        .context("waiting for the location")?
-        .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
-        .context("journal")
-        .with_status(Status::Io)?;
-    // Connections end by themselves; a peer that does not read is not waited for.
-    let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
-    Ok(report)
-}
-
-/// The signals that end the daemon in order.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// From now on they come here; within a runtime.
-    fn install() -> anyhow::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())
-                .context("SIGTERM")
-                .with_status(Status::Io)?,
-            interrupt: signal(SignalKind::interrupt())
-                .context("SIGINT")
-                .with_status(Status::Io)?,
-        })
-    }
-
-    /// The name of the next one.
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
-}
-
-/// Returns when the location has ended, by itself or because a signal came.
-async fn wait_for_end(
-    location: &Handle,
-    mut signals: Signals,
-    end: oneshot::Receiver<()>,
-) -> anyhow::Result<()> {
-    let mut end = std::pin::pin!(end);
-    tokio::select! {
-        _ = &mut end => return Ok(()),
-        signal = signals.next() => tracing::info!("{signal}: stopping"),
-    }
-    location.send(Input::Stop);
-    // It goes on to its end: a second signal must not leave a journal that was not closed.
-    loop {
-        tokio::select! {
-            _ = &mut end => return Ok(()),
-            signal = signals.next() => tracing::warn!("{signal}: stopping already, the journal is being closed"),
-        }
-    }
 }
 
 /// Prints what has been done (spec 6).

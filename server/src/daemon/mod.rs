@@ -1,0 +1,214 @@
+//! The daemon: binds its address, opens its journal, runs its location and ends in order.
+//!
+//! What it is to do is [`Settings`], wherever they came from; what it says on stdout is its caller's.
+
+mod settings;
+mod signals;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use protocol::Bundle;
+use sim::Definition;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
+use self::signals::Signals;
+use crate::exit::{Failure, Status, WithStatus};
+use crate::journal::{self, OpenOptions, Opened};
+use crate::listener;
+use crate::location::task::{self, Handle, Report};
+use crate::location::{Input, Start};
+use crate::location_files::LocationFiles;
+
+/// How long connections may take to end once they have been told.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// A daemon that has everything it needs: its address is bound, its journal open, its signals caught.
+pub(crate) struct Daemon {
+    settings: Settings,
+    definition: Definition,
+    bundle: Bundle,
+    opened: Opened,
+    runtime: Runtime,
+    listener: TcpListener,
+    signals: Signals,
+}
+
+impl Daemon {
+    /// Checks the settings and takes what they name.
+    ///
+    /// # Errors
+    /// Refused settings or location files (78), damaged (65) or failing (74) journal.
+    pub(crate) fn prepare(settings: Settings) -> anyhow::Result<Self> {
+        check_addresses(&settings)?;
+        let (definition, bundle) = load(&settings.location)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .context("no threads for the network")
+            .with_status(Status::Io)?;
+        let listener = runtime
+            .block_on(TcpListener::bind(settings.listen))
+            .with_context(|| format!("{}: cannot listen", settings.listen))
+            .with_status(Status::Refused)?;
+        let opened = open(&settings.journal, &definition, &bundle)?;
+        // Before anybody is told that it runs: from then on a signal ends it in order.
+        let signals = runtime.block_on(async { Signals::install() })?;
+        Ok(Self {
+            settings,
+            definition,
+            bundle,
+            opened,
+            runtime,
+            listener,
+            signals,
+        })
+    }
+
+    /// The address of the game.
+    ///
+    /// # Errors
+    /// The system does not know it.
+    pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
+        let address = self.listener.local_addr().context("the address listened on");
+        address.with_status(Status::Io)
+    }
+
+    /// What the location is.
+    pub(crate) fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// What its journal holds.
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// Serves until a signal comes, the ticks are over or the journal cannot be kept.
+    ///
+    /// # Errors
+    /// A failing disk (74); a location that failed.
+    pub(crate) fn run(self) -> anyhow::Result<Report> {
+        let runtime = self.runtime;
+        let report = runtime.block_on(serve(
+            &self.settings,
+            self.listener,
+            self.signals,
+            self.opened,
+            &self.bundle,
+        ))?;
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        Ok(report)
+    }
+}
+
+fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
+    for (flag, address) in [("--listen", settings.listen), ("--http", settings.http)] {
+        if !listener::is_loopback(address) && !settings.insecure {
+            return Err(anyhow!(
+                "{flag} {address}: others could reach it, and there are no tickets yet; --insecure lets everybody in, unencrypted"
+            ))
+            .with_status(Status::Refused);
+        }
+    }
+    Ok(())
+}
+
+/// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
+fn load(settings: &LocationSettings) -> anyhow::Result<(Definition, Bundle)> {
+    let files = match &settings.file {
+        Some(path) => LocationFiles::read(path).with_status(Status::Refused)?,
+        None => LocationFiles::demo(),
+    };
+    let definition = files
+        .definition(settings.tick_rate, settings.bots)
+        .with_status(Status::Refused)?;
+    let bundle = Bundle::new(files.location, settings.tick_rate, settings.bots, files.maps)
+        .with_context(|| files.file)
+        .with_status(Status::Refused)?;
+    Ok((definition, bundle))
+}
+
+fn open(settings: &JournalSettings, definition: &Definition, bundle: &Bundle) -> anyhow::Result<Opened> {
+    let opened = journal::open(&OpenOptions {
+        data_dir: &settings.data_dir,
+        location: definition.name(),
+        bundle,
+        definition,
+        new_run: settings.new_run,
+    });
+    opened.map_err(|error| {
+        anyhow::Error::new(Failure {
+            status: error.status(),
+            error: error.into(),
+        })
+    })
+}
+
+async fn serve(
+    settings: &Settings,
+    listener: TcpListener,
+    signals: Signals,
+    opened: Opened,
+    bundle: &Bundle,
+) -> anyhow::Result<Report> {
+    let (ended, end) = oneshot::channel();
+    let start = Start {
+        world: opened.world,
+        run: opened.run,
+        bundle: bundle.encode(),
+        sessions: opened.sessions,
+        answers: opened.answers,
+        last_session: opened.last_session,
+        leave: opened.leave,
+        players_max: settings.location.players_max,
+    };
+    let task_settings = task::Settings {
+        epoch: Instant::now(),
+        ticks_max: settings.ticks_max,
+    };
+    let (location, thread) = task::spawn(start, opened.journal, task_settings, move || {
+        // Nobody waits for it any more once a signal has come.
+        let _ = ended.send(());
+    })
+    .context("no thread for the location")
+    .with_status(Status::Io)?;
+    let (alive, mut all_gone) = mpsc::channel(1);
+    let accepting = tokio::spawn(listener::accept(listener, location.clone(), alive));
+    wait_for_end(&location, signals, end).await?;
+    accepting.abort();
+    let report = tokio::task::spawn_blocking(move || thread.join())
+        .await
+        .context("waiting for the location")?
+        .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
+        .context("journal")
+        .with_status(Status::Io)?;
+    // Connections end by themselves; a peer that does not read is not waited for.
+    let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
+    Ok(report)
+}
+
+/// Returns when the location has ended, by itself or because a signal came.
+async fn wait_for_end(
+    location: &Handle,
+    mut signals: Signals,
+    end: oneshot::Receiver<()>,
+) -> anyhow::Result<()> {
+    let mut end = std::pin::pin!(end);
+    tokio::select! {
+        _ = &mut end => return Ok(()),
+        signal = signals.next() => tracing::info!("{signal}: stopping"),
+    }
+    location.send(Input::Stop);
+    // It goes on to its end: a second signal must not leave a journal that was not closed.
+    loop {
+        tokio::select! {
+            _ = &mut end => return Ok(()),
+            signal = signals.next() => tracing::warn!("{signal}: stopping already, the journal is being closed"),
+        }
+    }
+}

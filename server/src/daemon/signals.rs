@@ -1,0 +1,37 @@
+//! The signals that the daemon listens to.
+
+use anyhow::Context;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit::{Status, WithStatus};
+
+/// The signals that end the daemon in order.
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From now on they come here; within a runtime.
+    ///
+    /// # Errors
+    /// The system gives none.
+    pub(super) fn install() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())
+                .context("SIGTERM")
+                .with_status(Status::Io)?,
+            interrupt: signal(SignalKind::interrupt())
+                .context("SIGINT")
+                .with_status(Status::Io)?,
+        })
+    }
+
+    /// The name of the next one.
+    pub(super) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
