@@ -250,9 +250,7 @@ impl Client {
             Err(error) => return self.end(error.into()),
         };
         match ClientHandshake::hello(hello) {
-            Ok(hello) => {
-                self.link = Link::Opening(Box::pin(connection::open(self.options.address.clone(), hello)))
-            }
+            Ok(hello) => self.link = Link::Opening(Box::pin(connection::open(self.options.target(), hello))),
             Err(error) => self.end(error.into()),
         }
     }

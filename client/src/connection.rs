@@ -1,6 +1,8 @@
-//! One TCP connection: bytes in, bytes out, and when it has been silent for too long.
+//! One connection: bytes in, bytes out, and when it has been silent for too long.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -8,9 +10,10 @@ use protocol::frame::FRAME_BYTES_FROM_CLIENT_MAX;
 use protocol::handshake::{Answer, AnswerError, ClientHandshake};
 use protocol::message::{ClientMessage, ServerMessage};
 use protocol::{FrameError, FrameReader, WireError, frame, wire};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
+
+use crate::stream::{Stream, Target};
 
 /// From connecting to the answer to the Hello: where many join at once, some wait for the next snapshot.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -54,7 +57,7 @@ pub(crate) struct Traffic {
 /// An admitted connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     reader: FrameReader,
     output: BytesMut,
     traffic: Traffic,
@@ -77,9 +80,9 @@ pub(crate) struct OpenFailure {
 }
 
 /// Connects, says Hello and waits for the answer, which is never [`Answer::NeedMore`].
-pub(crate) async fn open(address: String, hello: Bytes) -> Result<Opened, OpenFailure> {
+pub(crate) async fn open(target: Target, hello: Bytes) -> Result<Opened, OpenFailure> {
     let mut hello_sent = false;
-    let attempt = timeout(HANDSHAKE_TIMEOUT, shake_hands(&address, &hello, &mut hello_sent)).await;
+    let attempt = timeout(HANDSHAKE_TIMEOUT, shake_hands(&target, &hello, &mut hello_sent)).await;
     match attempt {
         Ok(Ok(opened)) => Ok(opened),
         Ok(Err(lost)) => Err(OpenFailure { lost, hello_sent }),
@@ -90,11 +93,11 @@ pub(crate) async fn open(address: String, hello: Bytes) -> Result<Opened, OpenFa
     }
 }
 
-async fn shake_hands(address: &str, hello: &[u8], hello_sent: &mut bool) -> Result<Opened, Lost> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
+async fn shake_hands(target: &Target, hello: &[u8], hello_sent: &mut bool) -> Result<Opened, Lost> {
+    let mut stream = Stream::connect(target).await?;
     *hello_sent = true;
     stream.write_all(hello).await?;
+    stream.flush().await?;
     let mut traffic = Traffic {
         bytes_in: 0,
         bytes_out: hello.len() as u64,
@@ -143,20 +146,11 @@ impl Connection {
 
     /// Sends what can be sent and waits until something has come, was sent, or `until`; may be dropped at any time.
     pub(crate) async fn exchange(&mut self, until: Option<Instant>) -> Result<(), Lost> {
-        self.write_some()?;
-        let interest = match self.output.is_empty() {
-            true => Interest::READABLE,
-            false => Interest::READABLE | Interest::WRITABLE,
-        };
         let silent_at = self.received_at + SILENCE_MAX;
         let wake_at = self.ping_at().min(silent_at).min(until.unwrap_or(silent_at));
+        let moved = std::future::poll_fn(|context| self.poll_exchange(context));
         tokio::select! {
-            ready = self.stream.ready(interest) => {
-                let ready = ready?;
-                if ready.is_readable() || ready.is_read_closed() {
-                    self.read_some()?;
-                }
-            }
+            moved = moved => moved?,
             () = tokio::time::sleep_until(wake_at.into()) => {
                 if Instant::now() >= silent_at {
                     return Err(Lost::Silent);
@@ -176,33 +170,52 @@ impl Connection {
         self.traffic
     }
 
-    fn read_some(&mut self) -> Result<(), Lost> {
-        match self.stream.try_read_buf(self.reader.space()) {
-            Ok(0) => Err(Lost::End),
-            Ok(count) => {
-                self.traffic.bytes_in += count as u64;
-                self.received_at = Instant::now();
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error.into()),
+    /// Sends what the stream takes at once.
+    pub(crate) fn write_some(&mut self) -> Result<(), Lost> {
+        // Nobody has to be woken: whoever waits in `exchange` asks again.
+        let mut context = Context::from_waker(Waker::noop());
+        match self.poll_write(&mut context) {
+            Poll::Ready(written) => written,
+            Poll::Pending => Ok(()),
         }
     }
 
-    /// Sends what the socket takes at once.
-    pub(crate) fn write_some(&mut self) -> Result<(), Lost> {
-        while !self.output.is_empty() {
-            match self.stream.try_write(&self.output) {
-                Ok(0) => return Err(Lost::End),
-                Ok(count) => {
-                    self.output.advance(count);
-                    self.traffic.bytes_out += count as u64;
-                    self.sent_at = Instant::now();
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error.into()),
-            }
+    /// Ready when something has come or all has been sent.
+    fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        let had_output = !self.output.is_empty();
+        let written = self.poll_write(context);
+        if let Poll::Ready(Err(lost)) = written {
+            return Poll::Ready(Err(lost));
         }
-        Ok(())
+        match self.poll_read(context) {
+            Poll::Pending if had_output && written.is_ready() => Poll::Ready(Ok(())),
+            read => read,
+        }
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        let mut reading = std::pin::pin!(self.stream.read_buf(self.reader.space()));
+        let count = ready!(reading.as_mut().poll(context))?;
+        if count == 0 {
+            return Poll::Ready(Err(Lost::End));
+        }
+        self.traffic.bytes_in += count as u64;
+        self.received_at = Instant::now();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ready when all that was queued has left.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        while !self.output.is_empty() {
+            let count = ready!(Pin::new(&mut self.stream).poll_write(context, &self.output))?;
+            if count == 0 {
+                return Poll::Ready(Err(Lost::End));
+            }
+            self.output.advance(count);
+            self.traffic.bytes_out += count as u64;
+            self.sent_at = Instant::now();
+        }
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        Poll::Ready(Ok(()))
     }
 }

@@ -49,12 +49,17 @@ mod options;
 mod parts;
 mod random;
 mod session;
+mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use client::{Client, Statistics};
 pub use event::{Answer, ClientEvent, Ending};
 pub use lockstep::{Lockstep, LockstepError, Simulation};
 pub use observer::{Observed, Observer, ObserverError};
-pub use options::{Definitions, Options, Reconnect};
+pub use options::{Definitions, Options, Reconnect, Tickets};
 pub use parts::PartsError;
 pub use random::Random;
 pub use session::{COMMANDS_WAITING_MAX, SessionError, TooManyCommands};
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};

@@ -9,6 +9,7 @@ use sim::Definition;
 use sim::bounded::{Text, TooLong};
 
 use crate::lockstep::Simulation;
+use crate::stream::Target;
 
 /// Definitions kept by a [`Definitions`].
 const DEFINITIONS_MAX: usize = 8;
@@ -24,8 +25,11 @@ pub struct Options {
     pub location: String,
     /// The player's name; empty with a ticket and for watchers.
     pub name: String,
-    /// A signed admission.
-    pub ticket: Option<String>,
+    /// Speak TLS from the first byte; `None`: plain TCP.
+    #[cfg(feature = "tls")]
+    pub tls: Option<crate::Tls>,
+    /// Where signed admissions come from, if the server wants one.
+    pub ticket: Option<Tickets>,
     /// What it wants to command.
     pub role: Role,
     /// What it wants to receive.
@@ -52,6 +56,8 @@ impl Options {
             program: concat!("lockstepd-client ", env!("CARGO_PKG_VERSION")).to_owned(),
             location: String::new(),
             name: name.into(),
+            #[cfg(feature = "tls")]
+            tls: None,
             ticket: None,
             role: Role::Player,
             feed: Feed::Lockstep,
@@ -64,11 +70,25 @@ impl Options {
         }
     }
 
-    /// The Hello without anything to resume.
-    pub(crate) fn hello(&self) -> Result<Hello, TooLong> {
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            address: self.address.clone(),
+            #[cfg(feature = "tls")]
+            tls: self.tls.clone(),
+        }
+    }
+
+    /// The Hello without anything to resume, with a ticket if a session is to begin and there is one.
+    pub(crate) fn hello(&self, begins: bool) -> Result<Hello, TooLong> {
         let mut hello = Hello::new(Text::new(&*self.program)?, Text::new(&*self.name)?);
         hello.location = Text::new(&*self.location)?;
-        hello.ticket = self.ticket.as_deref().map(Text::new).transpose()?;
+        hello.ticket = self
+            .ticket
+            .as_ref()
+            .filter(|_| begins)
+            .map(Tickets::next)
+            .map(Text::new)
+            .transpose()?;
         hello.role = self.role;
         hello.feed = self.feed;
         hello.view = self.view;
@@ -80,6 +100,34 @@ impl Options {
             None => Need::Send,
         };
         Ok(hello)
+    }
+}
+
+/// Gives a ticket for each session that is asked for; one that was used admits nobody again.
+#[derive(Clone)]
+pub struct Tickets(Arc<dyn Fn() -> String + Send + Sync>);
+
+impl Tickets {
+    /// Asks for a new one each time.
+    pub fn from_fn(next: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(next))
+    }
+
+    /// There is only this one: enough for one session, however often it is resumed.
+    pub fn one(ticket: impl Into<String>) -> Self {
+        let ticket = ticket.into();
+        Self::from_fn(move || ticket.clone())
+    }
+
+    fn next(&self) -> String {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Tickets {
+    /// Nothing of them: what is logged must not admit anybody.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tickets")
     }
 }
 

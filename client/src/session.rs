@@ -100,7 +100,8 @@ impl Session {
 
     /// What to begin a connection with.
     pub(crate) fn hello(&self) -> Result<Hello, TooLong> {
-        let mut hello = self.options.hello()?;
+        // The token brings a session back; a ticket was for its beginning.
+        let mut hello = self.options.hello(self.identity.is_none())?;
         hello.resume = self.identity.map(|identity| {
             // Where the position or its digest is not known, one that cannot be right brings a snapshot.
             let (next_tick, digest) = match self.lockstep().and_then(Lockstep::position) {

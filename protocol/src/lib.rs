@@ -31,6 +31,8 @@ pub const VERSION: u16 = 1;
 pub const VERSION_MIN: u16 = 1;
 /// The feature bits offered and understood here: none in version 1 (spec 4.7).
 pub const FEATURES: u64 = 0;
+/// What both sides of a TLS connection say that they speak (spec 4.5).
+pub const ALPN: &[u8] = b"lockstepd/1";
 /// The first bytes of a `Hello`, after its variant number.
 pub const MAGIC: [u8; 4] = *b"LSTP";
 
