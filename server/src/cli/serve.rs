@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use hdrhistogram::Histogram;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
 use super::output::{Output, complain};
 use crate::daemon::{Daemon, JournalSettings, LocationSettings, Settings};
+use crate::journal::rotation::SEGMENT_BYTES_MAX;
+use crate::journal::{Durability, policy};
 use crate::location::task::Report;
 
 /// Run the daemon: without arguments the built-in demo, for this machine alone
@@ -44,6 +47,8 @@ pub(crate) struct ServeArguments {
     /// Begin a new run even if the last one could go on
     #[arg(long)]
     new_run: bool,
+    #[command(flatten)]
+    journal: JournalArguments,
     /// Listen beyond this machine without tickets and without encryption
     #[arg(long)]
     insecure: bool,
@@ -53,6 +58,30 @@ pub(crate) struct ServeArguments {
     /// Print JSON objects: the address, and at the end the summary
     #[arg(long)]
     json: bool,
+}
+
+/// How the journal is kept
+#[derive(Args)]
+struct JournalArguments {
+    /// What a turn and an answer wait for; `interval` loses no accepted command in a power cut, `tick` nothing that
+    /// anybody saw, `os` what the system had not written
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Durability::Interval)]
+    durability: Durability,
+    /// With `--durability interval`: milliseconds from one sync to the next
+    #[arg(long, value_name = "MS", default_value_t = policy::INTERVAL_MS,
+        value_parser = clap::value_parser!(u64).range(1..=policy::INTERVAL_MS_MAX))]
+    journal_interval_ms: u64,
+    /// Milliseconds that the location may be ahead of what may be sent; past that its clock holds
+    #[arg(long, value_name = "MS", default_value_t = policy::AHEAD_MS,
+        value_parser = clap::value_parser!(u64).range(policy::AHEAD_MS_MIN..=policy::AHEAD_MS_MAX))]
+    journal_ahead_ms_max: u64,
+    /// Bytes after which the next keyframe begins another segment
+    #[arg(long, value_name = "BYTES", hide = true,
+        value_parser = clap::value_parser!(u64).range(1..=SEGMENT_BYTES_MAX))]
+    segment_bytes_max: Option<u64>,
+    /// Ticks after which the next keyframe begins another segment
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
+    segment_ticks_max: Option<u64>,
 }
 
 /// Players that may be there at once unless a flag says otherwise.
@@ -103,6 +132,11 @@ impl ServeArguments {
             journal: JournalSettings {
                 data_dir: self.data_dir.clone(),
                 new_run: self.new_run,
+                durability: self.journal.durability,
+                interval_ms: self.journal.journal_interval_ms,
+                ahead_ms_max: self.journal.journal_ahead_ms_max,
+                segment_bytes_max: self.journal.segment_bytes_max,
+                segment_ticks_max: self.journal.segment_ticks_max,
             },
             location: LocationSettings {
                 file: self.location.clone(),
@@ -126,6 +160,7 @@ fn greet(arguments: &ServeArguments, daemon: &Daemon) -> anyhow::Result<()> {
             location: definition.name(),
             run: opened.run_number,
             next_tick: opened.world.tick(),
+            durability: arguments.journal.durability,
         })?;
         return output.finish();
     }
@@ -143,8 +178,9 @@ fn greet(arguments: &ServeArguments, daemon: &Daemon) -> anyhow::Result<()> {
         opened.run_number,
     ))?;
     output.line(format_args!(
-        "journal in {}",
-        arguments.data_dir.join(definition.name()).display()
+        "journal in {}, durability {}",
+        arguments.data_dir.join(definition.name()).display(),
+        arguments.journal.durability
     ))?;
     output.line("")?;
     output.line("In another terminal:")?;
@@ -164,6 +200,7 @@ struct Listening<'a> {
     location: &'a str,
     run: u64,
     next_tick: u64,
+    durability: Durability,
 }
 
 /// Prints what has been done (spec 6).
@@ -173,11 +210,7 @@ fn summarise(arguments: &ServeArguments, report: &Report) -> anyhow::Result<()> 
         ticks: counters.ticks,
         overruns: report.overruns,
         slips: counters.slips,
-        tick_us: TickTimes {
-            p50: report.tick_us.value_at_quantile(0.5),
-            p99: report.tick_us.value_at_quantile(0.99),
-            max: report.tick_us.max(),
-        },
+        tick_us: times(&report.tick_us),
         sessions: counters.sessions,
         resumes: counters.resumes,
         commands: Commands {
@@ -188,6 +221,16 @@ fn summarise(arguments: &ServeArguments, report: &Report) -> anyhow::Result<()> 
         desyncs: counters.desyncs,
         resyncs: counters.resyncs,
         dropped_queues: counters.drops,
+        journal: JournalSummary {
+            bytes: report.journal.bytes,
+            rotations: report.journal.rotations,
+            holds: counters.holds,
+            failed_writes: report.journal.failed_writes,
+            appends: report.journal.append_us.len(),
+            append_us: times(&report.journal.append_us),
+            syncs: report.journal.sync_us.len(),
+            sync_us: times(&report.journal.sync_us),
+        },
         last_tick: report.last_tick,
         digest: format!("{:016x}", report.digest),
     };
@@ -217,6 +260,19 @@ fn summarise(arguments: &ServeArguments, report: &Report) -> anyhow::Result<()> 
         summary.digests,
         summary.desyncs
     ))?;
+    let journal = &summary.journal;
+    output.line(format_args!(
+        "journal {} bytes  appends {} µs p50 {} p99 {}  syncs {} µs p50 {} p99 {} max {}  holds {}",
+        journal.bytes,
+        journal.appends,
+        journal.append_us.p50,
+        journal.append_us.p99,
+        journal.syncs,
+        journal.sync_us.p50,
+        journal.sync_us.p99,
+        journal.sync_us.max,
+        journal.holds
+    ))?;
     output.line(format_args!("last tick {last}  digest {}", summary.digest))?;
     output.finish()
 }
@@ -226,7 +282,7 @@ struct Summary {
     ticks: u64,
     overruns: u64,
     slips: u64,
-    tick_us: TickTimes,
+    tick_us: Times,
     sessions: u64,
     resumes: u64,
     commands: Commands,
@@ -234,15 +290,37 @@ struct Summary {
     desyncs: u64,
     resyncs: u64,
     dropped_queues: u64,
+    journal: JournalSummary,
     last_tick: Option<u64>,
     digest: String,
 }
 
 #[derive(Serialize)]
-struct TickTimes {
+struct JournalSummary {
+    bytes: u64,
+    rotations: u64,
+    /// How often the clock held because of it.
+    holds: u64,
+    failed_writes: u64,
+    appends: u64,
+    append_us: Times,
+    syncs: u64,
+    sync_us: Times,
+}
+
+#[derive(Serialize)]
+struct Times {
     p50: u64,
     p99: u64,
     max: u64,
+}
+
+fn times(histogram: &Histogram<u64>) -> Times {
+    Times {
+        p50: histogram.value_at_quantile(0.5),
+        p99: histogram.value_at_quantile(0.99),
+        max: histogram.max(),
+    }
 }
 
 #[derive(Serialize)]

@@ -55,9 +55,9 @@ impl Daemon {
             .block_on(TcpListener::bind(settings.listen))
             .with_context(|| format!("{}: cannot listen", settings.listen))
             .with_status(Status::Refused)?;
-        let opened = open(&settings.journal, &definition, &bundle)?;
-        // Before anybody is told that it runs: from then on a signal ends it in order.
+        // Before anything is written, and before anybody is told that it runs: from then on a signal ends it in order.
         let signals = runtime.block_on(async { Signals::install() })?;
+        let opened = open(&settings.journal, &definition, &bundle)?;
         Ok(Self {
             settings,
             definition,
@@ -170,8 +170,11 @@ async fn serve(
     let task_settings = task::Settings {
         epoch: Instant::now(),
         ticks_max: settings.ticks_max,
+        ahead_max: Duration::from_millis(settings.journal.ahead_ms_max),
     };
-    let (location, thread) = task::spawn(start, opened.journal, task_settings, move || {
+    let policy = settings.journal.policy(start.world.definition().tick_rate());
+    let journal = task::Journal::Kept(Box::new(opened.journal), policy);
+    let (location, thread) = task::spawn(start, journal, task_settings, move || {
         // Nobody waits for it any more once a signal has come.
         let _ = ended.send(());
     })
@@ -185,11 +188,11 @@ async fn serve(
         .await
         .context("waiting for the location")?
         .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
-        .context("journal")
-        .with_status(Status::Io)?;
+        .context("the journal could not be kept to its end; what is not in it was sent to nobody")
+        .with_status(Status::Io);
     // Connections end by themselves; a peer that does not read is not waited for.
     let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
-    Ok(report)
+    report
 }
 
 /// Returns when the location has ended, by itself or because a signal came.

@@ -2,6 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::journal::policy::RETRY;
+use crate::journal::rotation::SegmentLimits;
+use crate::journal::{Durability, Policy};
 
 /// Everything that the daemon has to be told.
 #[derive(Clone, Debug)]
@@ -27,6 +32,32 @@ pub(crate) struct JournalSettings {
     pub(crate) data_dir: PathBuf,
     /// Begin a new run even if the last one could go on.
     pub(crate) new_run: bool,
+    /// What a turn and an answer wait for.
+    pub(crate) durability: Durability,
+    /// With `interval`, from one sync to the next, ms.
+    pub(crate) interval_ms: u64,
+    /// How far the location may be ahead of what may leave, ms.
+    pub(crate) ahead_ms_max: u64,
+    /// Bytes after which the next keyframe begins another segment; `None`: as in spec 5.1.
+    pub(crate) segment_bytes_max: Option<u64>,
+    /// Ticks after which the next keyframe begins another segment; `None`: as in spec 5.1.
+    pub(crate) segment_ticks_max: Option<u64>,
+}
+
+impl JournalSettings {
+    /// What the journal's thread is told, in a location of this tick rate.
+    pub(crate) fn policy(&self, tick_rate: u16) -> Policy {
+        let usual = SegmentLimits::at(tick_rate);
+        Policy {
+            durability: self.durability,
+            interval: Duration::from_millis(self.interval_ms),
+            retry: RETRY,
+            segment: SegmentLimits {
+                bytes_max: self.segment_bytes_max.unwrap_or(usual.bytes_max),
+                ticks_max: self.segment_ticks_max.unwrap_or(usual.ticks_max),
+            },
+        }
+    }
 }
 
 /// One location.

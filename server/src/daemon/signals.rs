@@ -9,7 +9,12 @@ use crate::exit::{Status, WithStatus};
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// The file may not grow: without somebody who takes it, it would end the process instead of the write.
+    _file_size: Signal,
 }
+
+/// SIGXFSZ, which has no name in tokio.
+const FILE_SIZE: i32 = 25;
 
 impl Signals {
     /// From now on they come here; within a runtime.
@@ -23,6 +28,9 @@ impl Signals {
                 .with_status(Status::Io)?,
             interrupt: signal(SignalKind::interrupt())
                 .context("SIGINT")
+                .with_status(Status::Io)?,
+            _file_size: signal(SignalKind::from_raw(FILE_SIZE))
+                .context("SIGXFSZ")
                 .with_status(Status::Io)?,
         })
     }

@@ -2,29 +2,36 @@
 //!
 //! ```text
 //! open ── lock, last run, last segment, check, cut a torn tail, replay ──▶ World, sessions, answers
-//!   └──▶ Writer ── JournalThread::spawn ──▶ append(records, release) … close
+//!   └──▶ Writer ── JournalThread::spawn ──▶ append(records, waiting) … close
 //! ```
 //!
 //! - [`segment`]: files byte by byte; [`record`]: what is in them; [`run`]: folders and names.
-//! - [`writer`]: the open segment; [`thread`]: whoever waits for its writes.
+//! - [`writer`]: the open segment; [`rotation`]: from one to the next; [`thread`]: whoever waits for writes and syncs;
+//!   [`policy`]: how long; [`disk`]: what is asked of the system.
 //! - [`recovery`]: from what is on the disk to a World that goes on.
 //! - [`sessions`]: who is there, as the records tell it.
 //! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
 //! - [`reader`]: a whole run from its first record to its last, for the commands that look into journals.
 
+pub(crate) mod disk;
 pub(crate) mod offline;
 pub(crate) mod playback;
+pub(crate) mod policy;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod recovery;
+pub(crate) mod rotation;
 pub(crate) mod run;
 pub(crate) mod segment;
 pub(crate) mod sessions;
+pub(crate) mod statistics;
+mod syncer;
 pub(crate) mod thread;
 pub(crate) mod writer;
 
+pub(crate) use policy::{Durability, Policy};
 pub(crate) use recovery::{OpenOptions, Opened, open};
-pub(crate) use thread::JournalThread;
+pub(crate) use thread::{JournalThread, Waiting};
 pub(crate) use writer::{Failure, Writer};
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use sim::{Command, Definition, Event, World};
 
 use super::record::{Close, CloseReason, KEYFRAME_TICKS, Keyframe, Record, Sessions, Turn};
 use super::recovery::{OpenError, OpenOptions, Start, begin_segment_file, open};
+use super::rotation::{Rotation, SegmentLimits};
 use super::run::SEGMENT_EXTENSION;
 use super::segment::Chain;
 use super::writer::{Failure, Writer};
@@ -20,6 +21,8 @@ const WRITE_BYTES: usize = 256 << 10;
 /// Steps a World and records it.
 pub(crate) struct Recorder {
     writer: Writer,
+    /// When a keyframe begins another segment.
+    segment: SegmentLimits,
     actor: Short,
     keyframe_due: bool,
 }
@@ -51,6 +54,7 @@ impl Recorder {
         };
         let recorder = Self {
             writer,
+            segment: SegmentLimits::at(definition.tick_rate()),
             actor: Short::cut(actor),
             keyframe_due: false,
         };
@@ -76,9 +80,11 @@ impl Recorder {
         let tick = world.tick();
         if self.keyframe_due && tick.is_multiple_of(KEYFRAME_TICKS) {
             let keyframe = Keyframe::new(tick, world.digest(), world.snapshot())?;
-            self.writer.push(&Record::Keyframe(keyframe))?;
             let sessions = Sessions::new(tick, Vec::new(), Vec::new(), Vec::new())?;
-            self.writer.push(&Record::Sessions(sessions))?;
+            if !self.rotated(&keyframe, &sessions)? {
+                self.writer.push(&Record::Keyframe(keyframe))?;
+                self.writer.push(&Record::Sessions(sessions))?;
+            }
         }
         self.keyframe_due = true;
         let commands = List::new(commands)?;
@@ -100,6 +106,16 @@ impl Recorder {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether the keyframe has begun another segment.
+    fn rotated(&mut self, keyframe: &Keyframe, sessions: &Sessions) -> Result<bool, Failure> {
+        if !self.writer.is_full(keyframe.tick, self.segment) {
+            return Ok(false);
+        }
+        self.writer.write()?;
+        let rotation = self.writer.rotate(keyframe, sessions)?;
+        Ok(matches!(rotation, Rotation::Done { .. }))
     }
 
     /// Ends the recording in order.

@@ -1,22 +1,25 @@
 //! The open segment: records are put together in memory, written by one call, and cut off again if they did not fit.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
+use super::disk::{Disk, DiskFile, System};
 use super::record::{Close, Record};
-use super::segment::{Chain, Header, RecordTooLong, append_record, chain_of};
+use super::segment::{Chain, Header, Kind, RECORD_HEADER_BYTES, RecordTooLong, append_record, chain_of};
 
-/// A journal that cannot be kept any more: nothing further may be acknowledged, the daemon ends with status 74.
+/// Why the journal cannot be kept.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The disk is full or failed; what had been written of the record was cut off.
+    /// The disk is full or failed. What had been written of the records was cut off, and they still wait: the same bytes
+    /// can be tried again.
     #[error("{}: writing failed: {error}", path.display())]
     Write { path: PathBuf, error: Arc<io::Error> },
-    /// What was written may or may not be kept: trying again would prove nothing (spec 5.8).
+    /// What was written may or may not be kept: trying again would prove nothing (spec 5.8). Nothing further may be
+    /// acknowledged, the daemon ends with status 74.
     #[error("{}: syncing failed: {error}", path.display())]
     Sync { path: PathBuf, error: Arc<io::Error> },
     /// No reader would accept it.
@@ -30,35 +33,59 @@ pub(crate) enum Failure {
     Closed,
 }
 
-/// Appends records to one segment.
+/// Appends records to one segment, and to the next once it has gone over to that ([`Writer::rotate`]).
 #[derive(Debug)]
 pub(crate) struct Writer {
-    file: File,
-    path: PathBuf,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) file: Arc<dyn DiskFile>,
+    pub(super) path: PathBuf,
+    pub(super) header: Header,
+    /// The payload of the Definition, which each segment of the run has.
+    pub(super) definition: Bytes,
     /// Bytes written: the end of the last whole record.
-    length: u64,
+    pub(super) length: u64,
+    /// Of them, what the segment began with: Definition, Keyframe and Sessions.
+    pub(super) start: u64,
+    /// Up to here there may be bytes in the file: more than `length` if a failed write could not be cut off.
+    reach: u64,
     /// Bytes known to be on the disk.
-    durable: u64,
+    pub(super) durable: u64,
     /// What the next record has to carry.
-    chain: Chain,
+    pub(super) chain: Chain,
     /// Records that wait for the next write.
-    waiting: BytesMut,
+    pub(super) waiting: BytesMut,
     /// The location's lock, held as long as somebody may write.
-    _lock: Option<Arc<File>>,
+    pub(super) lock: Option<Arc<File>>,
 }
 
 impl Writer {
     /// Begins a segment in an empty file: the header waits to be written.
     pub(crate) fn begin(file: File, path: PathBuf, header: &Header, lock: Option<Arc<File>>) -> Self {
+        Self::begin_on(Arc::new(System), Arc::new(file), path, header.clone(), lock)
+    }
+
+    /// As [`Writer::begin`], on any disk.
+    pub(crate) fn begin_on(
+        disk: Arc<dyn Disk>,
+        file: Arc<dyn DiskFile>,
+        path: PathBuf,
+        header: Header,
+        lock: Option<Arc<File>>,
+    ) -> Self {
         let bytes = header.to_bytes();
         Self {
+            disk,
             file,
             path,
+            header,
+            definition: Bytes::new(),
             length: 0,
+            start: 0,
+            reach: 0,
             durable: 0,
             chain: chain_of(&bytes),
             waiting: BytesMut::from(&bytes[..]),
-            _lock: lock,
+            lock,
         }
     }
 
@@ -67,9 +94,10 @@ impl Writer {
         &self.path
     }
 
-    /// The file has got another name.
+    /// The file has got its name: what is in it now is what the segment begins with.
     pub(crate) fn renamed(&mut self, path: PathBuf) {
         self.path = path;
+        self.start = self.length;
     }
 
     /// Puts a record behind those that wait for the next write.
@@ -77,13 +105,21 @@ impl Writer {
     /// # Errors
     /// A payload above its limit; nothing waits then that did not wait before.
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Failure> {
-        self.chain = append_record(
-            &mut self.waiting,
-            record.kind(),
-            self.durable,
-            &self.chain,
-            |out| record.encode(out),
-        )?;
+        let start = self.waiting.len();
+        self.push_payload(record.kind(), |out| record.encode(out))?;
+        if record.kind() == Kind::Definition {
+            self.definition = Bytes::copy_from_slice(&self.waiting[start + RECORD_HEADER_BYTES..]);
+        }
+        Ok(())
+    }
+
+    /// As [`Writer::push`], of a payload that `encode` writes.
+    pub(super) fn push_payload(
+        &mut self,
+        kind: Kind,
+        encode: impl FnOnce(&mut BytesMut),
+    ) -> Result<(), RecordTooLong> {
+        self.chain = append_record(&mut self.waiting, kind, self.durable, &self.chain, encode)?;
         Ok(())
     }
 
@@ -95,23 +131,39 @@ impl Writer {
     /// Writes what waits.
     ///
     /// # Errors
-    /// Not all of it could be written: what was, is cut off again, so that the file ends behind a whole record.
+    /// Not all of it could be written: what was, is cut off again, so that the file ends behind a whole record. All of
+    /// it goes on waiting.
     pub(crate) fn write(&mut self) -> Result<(), Failure> {
-        match self.file.write_all(&self.waiting) {
-            Ok(()) => {
-                self.length += self.waiting.len() as u64;
-                self.waiting.clear();
-                Ok(())
+        if self.reach > self.length {
+            self.cut();
+        }
+        let mut written = 0;
+        while written < self.waiting.len() {
+            match self
+                .file
+                .write_at(&self.waiting[written..], self.length + written as u64)
+            {
+                Ok(bytes) if bytes > 0 => written += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                failed => {
+                    let error = failed.err().unwrap_or(io::ErrorKind::WriteZero.into());
+                    self.reach = self.reach.max(self.length + self.waiting.len() as u64);
+                    self.cut();
+                    return Err(self.write_failed(error));
+                }
             }
-            Err(error) => {
-                // If this fails too, the next start finds a torn tail and cuts it.
-                let _ = self.file.set_len(self.length);
-                let _ = self.file.seek(SeekFrom::Start(self.length));
-                Err(Failure::Write {
-                    path: self.path.clone(),
-                    error: Arc::new(error),
-                })
-            }
+        }
+        self.length += self.waiting.len() as u64;
+        self.reach = self.reach.max(self.length);
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Cuts off what a failed write left. If that fails too, nothing is lost: the next write begins at the same offset
+    /// with the same bytes, and a start that comes before it finds a torn tail.
+    pub(super) fn cut(&mut self) {
+        if self.file.cut(self.length).is_ok() {
+            self.reach = self.length;
         }
     }
 
@@ -130,7 +182,7 @@ impl Writer {
     /// # Errors
     /// The disk failed: never to be tried again.
     pub(crate) fn sync(&mut self) -> Result<(), Failure> {
-        self.file.sync_data().map_err(|error| self.sync_failed(error))?;
+        self.file.sync().map_err(|error| self.sync_failed(error))?;
         self.synced(self.length);
         Ok(())
     }
@@ -148,9 +200,16 @@ impl Writer {
         }
     }
 
+    pub(super) fn write_failed(&self, error: io::Error) -> Failure {
+        Failure::Write {
+            path: self.path.clone(),
+            error: Arc::new(error),
+        }
+    }
+
     /// The same open file, for syncing it elsewhere.
-    pub(crate) fn share_file(&self) -> io::Result<File> {
-        self.file.try_clone()
+    pub(crate) fn share_file(&self) -> Arc<dyn DiskFile> {
+        Arc::clone(&self.file)
     }
 
     /// Ends the segment in order. What is before the Close record is made durable first, so that the record says so: in
@@ -163,6 +222,11 @@ impl Writer {
         self.sync()?;
         self.push(&Record::Close(close))?;
         self.write()?;
+        if self.reach > self.length {
+            // Nothing may stand behind a Close.
+            let cut = self.file.cut(self.length);
+            cut.map_err(|error| self.write_failed(error))?;
+        }
         self.sync()
     }
 }

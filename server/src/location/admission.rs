@@ -56,6 +56,9 @@ impl Location {
         if self.stopping {
             return Err((Code::REJECT_DRAINING, "the daemon ends"));
         }
+        if self.storage.is_failing() {
+            return Err((Code::REJECT_STORAGE, "it could not be recorded"));
+        }
         if !hello.location.is_empty() && *hello.location != *self.definition.name() {
             return Err((Code::REJECT_UNKNOWN_LOCATION, "no such location"));
         }

@@ -55,6 +55,13 @@ impl Downloads {
         self.alive.retain(|shared| !shared.takers.is_empty());
     }
 
+    /// Nothing could be sent for so long.
+    pub(crate) fn extend(&mut self, by_us: u64) {
+        for shared in &mut self.alive {
+            shared.made_us += by_us;
+        }
+    }
+
     /// Those who have not taken theirs in time; they are forgotten.
     pub(crate) fn expire(&mut self, now_us: u64) -> Vec<ConnectionId> {
         let (late, alive) = std::mem::take(&mut self.alive)

@@ -81,7 +81,8 @@ pub(crate) enum Input {
     Stop,
 }
 
-/// What the shell has to do, in order; nothing is sent before the records that stand before it are written.
+/// What the shell has to do, in order; nothing that tells of a turn or a session is sent before the records that stand
+/// before it are kept.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// Into the journal.
@@ -143,6 +144,8 @@ pub(crate) struct Counters {
     pub(crate) ticks: u64,
     /// Ticks given up.
     pub(crate) slips: u64,
+    /// How often the clock held because of the journal.
+    pub(crate) holds: u64,
     /// Sessions opened.
     pub(crate) sessions: u64,
     /// Sessions resumed.

@@ -19,6 +19,7 @@ pub(crate) mod outbox;
 mod roster;
 mod sequences;
 mod state_feed;
+mod storage;
 pub(crate) mod task;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::message::{ClockState, Explanation};
+use protocol::message::Explanation;
 use protocol::{Code, ServerMessage, frame};
 use sim::{Command, Definition, Event, World};
 
@@ -40,10 +41,12 @@ use self::inbox::Inbox;
 use self::outbox::Parcel;
 use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
+use self::storage::StorageWatch;
 use crate::journal::record::{Record, SessionState};
 
 pub(crate) use self::inbox::character_of;
 pub(crate) use self::interface::{ConnectionId, Counters, Input, Output, Start};
+pub(crate) use self::storage::Storage;
 
 /// See the module.
 pub(crate) struct Location {
@@ -63,6 +66,7 @@ pub(crate) struct Location {
     /// Who waits for the parts' digests of a tick.
     desynced: BTreeMap<u64, Vec<ConnectionId>>,
     counters: Counters,
+    storage: StorageWatch,
     stopping: bool,
 }
 
@@ -94,6 +98,7 @@ impl Location {
             downloads: Downloads::default(),
             desynced: BTreeMap::new(),
             counters: Counters::default(),
+            storage: StorageWatch::default(),
             stopping: false,
             definition,
             world,
@@ -125,7 +130,7 @@ impl Location {
         encode(&ServerMessage::Clock {
             base_tick: self.clock.base_tick(),
             base_us: self.clock.base_us(),
-            state: ClockState::Running,
+            state: self.storage.clock_state(),
         })
     }
 
@@ -239,6 +244,9 @@ impl Location {
             if self.stopping {
                 return Err(Code::REFUSED_DRAINING);
             }
+            if self.storage.is_failing() {
+                return Err(Code::REFUSED_STORAGE);
+            }
             let arrived = inbox::Arrived {
                 session: number,
                 sequence,
@@ -341,6 +349,7 @@ fn refusal(sequence: u64, code: Code) -> Parcel {
         Code::REFUSED_TOO_FAR => "that tick is more than ten seconds away",
         Code::REFUSED_STALE => "a sequence too far below the highest",
         Code::REFUSED_OUT_OF_RANGE => "a number outside its limits",
+        Code::REFUSED_STORAGE => "it could not be recorded",
         Code::REFUSED_DRAINING => "the daemon ends",
         _ => "",
     };

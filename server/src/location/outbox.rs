@@ -3,7 +3,8 @@
 //!
 //! Control messages go first, then parts of a snapshot two at a time, then turns (or states) and answers in their order.
 //! When the peer does not keep up the turns that were not begun are dropped; answers are kept until the snapshot that
-//! contains them has left. A whole state is to those who watch what a snapshot is to those who simulate, so it may be
+//! contains them has left. Before its Welcome a peer gets nothing: the Welcome may have to wait for the disk longer than
+//! what comes after it, so that is kept until then. A whole state is to those who watch what a snapshot is to those who simulate, so it may be
 //! larger than the bound.
 
 use std::collections::VecDeque;
@@ -143,6 +144,8 @@ struct Queue {
     feed_bytes: usize,
     /// Answers that may leave only when a snapshot or a whole state has come.
     held: VecDeque<Bytes>,
+    /// What comes after a Welcome that has not come yet; as much as a location may be ahead of its journal.
+    early: Vec<Parcel>,
     /// Turns are wanted; else they are dropped until a snapshot (or a whole state) starts anew.
     following: bool,
     dropped: bool,
@@ -200,17 +203,21 @@ impl Outbox {
     /// Takes a parcel, never waits.
     pub(crate) fn push(&self, parcel: Parcel, now: Instant) {
         let mut queue = self.lock();
-        let welcomed = match &parcel {
-            Parcel::Welcome { characters, .. } => Some(characters.clone()),
-            Parcel::Clock(_) if self.characters().is_none() => return,
-            _ => None,
-        };
-        queue.push(parcel, now);
-        // Whoever sees the characters finds the Welcome in the queue, and nothing gets before it.
-        if let Some(characters) = welcomed {
-            // A connection is admitted once; should it happen again, the first word stands.
-            let _ = self.characters.set(characters);
-            self.admitted.notify_one();
+        match &parcel {
+            Parcel::Reject { .. } => queue.push(parcel, now),
+            Parcel::Welcome { characters, .. } => {
+                let characters = characters.clone();
+                queue.push(parcel, now);
+                for parcel in std::mem::take(&mut queue.early) {
+                    queue.push(parcel, now);
+                }
+                // Whoever sees the characters finds the Welcome in the queue, and nothing gets before it.
+                // A connection is admitted once; should it happen again, the first word stands.
+                let _ = self.characters.set(characters);
+                self.admitted.notify_one();
+            }
+            _ if self.characters().is_some() => queue.push(parcel, now),
+            _ => queue.push_early(parcel),
         }
         drop(queue);
         self.filled.notify_one();
@@ -286,6 +293,17 @@ impl Queue {
                 }
             }
         }
+    }
+
+    /// Keeps what belongs behind the Welcome.
+    fn push_early(&mut self, parcel: Parcel) {
+        if matches!(parcel, Parcel::Clock(_)) {
+            if self.early.is_empty() {
+                return; // the Welcome comes with the clock of its time
+            }
+            self.early.retain(|early| !matches!(early, Parcel::Clock(_)));
+        }
+        self.early.push(parcel);
     }
 
     fn push_control(&mut self, frame: Bytes) {

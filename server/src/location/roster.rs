@@ -355,6 +355,15 @@ impl Roster {
         self.sessions.values_mut()
     }
 
+    /// Nobody could come back for so long, so every grace is longer by that.
+    pub(crate) fn extend_graces(&mut self, by_us: u64) {
+        for session in self.sessions.values_mut() {
+            if let Phase::Grace { until_us } = &mut session.phase {
+                *until_us += by_us;
+            }
+        }
+    }
+
     /// Those whose grace is over.
     pub(crate) fn overdue(&self, now_us: u64) -> Vec<u64> {
         let overdue =

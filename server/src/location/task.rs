@@ -1,5 +1,15 @@
 //! A location's own thread: its steady clock, its one place of waiting, and the way of what it puts out, through the
-//! journal, to the connections. It waits for no socket.
+//! journal, to the connections. It waits for no socket and for no disk.
+//!
+//! What leaves when (spec 4.2, 5.6):
+//!
+//! | what | leaves |
+//! | --- | --- |
+//! | Reject, Refused, Clock and other control messages: they tell of nothing recorded | at once |
+//! | turns, states, snapshots and missed turns | with the turn before them: once it is written (`tick`: synced) |
+//! | Accepted and Welcome, and Close so that it comes after them | once what is before them is synced (`os`: written) |
+//!
+//! An [`Outbox`] gives out nothing before its Welcome, so turns that overtake a Welcome here wait for it there.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,19 +21,19 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
+use protocol::Code;
 use sim::Definition;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::history::Recomputation;
 use super::outbox::{Outbox, Parcel};
-use super::{ConnectionId, Counters, Input, Location, Output, Start, recompute};
+use super::{ConnectionId, Counters, Input, Location, Output, Start, Storage, recompute};
 use crate::journal::record::{CloseReason, Keyframe, Record};
-use crate::journal::{Failure, JournalThread, Writer};
+use crate::journal::statistics::{self, Statistics};
+use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
 
 /// Inputs taken before the clock is looked at again.
 const INPUTS_AT_ONCE: usize = 1_024;
-/// How far the location may be ahead of what is written, seconds; past that its clock holds (spec 5.6).
-const AHEAD_SECONDS_MAX: u64 = 2;
 /// Longest time of a turn that the summary tells from longer ones, µs.
 const TICK_US_MAX: u64 = 600_000_000;
 /// How often a clock that holds is looked at.
@@ -95,6 +105,16 @@ pub(crate) struct Settings {
     pub(crate) epoch: Instant,
     /// Stop by itself after so many ticks.
     pub(crate) ticks_max: Option<u64>,
+    /// How far the location may be ahead of what may leave; past that its clock holds (spec 5.6).
+    pub(crate) ahead_max: Duration,
+}
+
+/// Where the records go.
+pub(crate) enum Journal {
+    /// Into this segment and those that follow it.
+    Kept(Box<Writer>, Policy),
+    /// Nowhere: what a journal costs is measured against this.
+    Null,
 }
 
 /// What a location has done, for the summary.
@@ -106,6 +126,10 @@ pub(crate) struct Report {
     pub(crate) overruns: u64,
     /// Step and broadcast of each turn, µs.
     pub(crate) tick_us: Histogram<u64>,
+    /// Of that, what the location's own thread did: everything up to the hand-over to the journal, µs.
+    pub(crate) turn_us: Histogram<u64>,
+    /// What the journal did.
+    pub(crate) journal: Statistics,
     /// The last turn that ran, and the digest after it; `None`: none ever did.
     pub(crate) last_tick: Option<u64>,
     /// Digest of the World.
@@ -119,7 +143,7 @@ pub(crate) struct Report {
 /// The system gives no thread.
 pub(crate) fn spawn(
     start: Start,
-    journal: Writer,
+    journal: Journal,
     settings: Settings,
     ended: impl FnOnce() + Send + 'static,
 ) -> io::Result<(Handle, JoinHandle<Result<Report, Failure>>)> {
@@ -133,7 +157,8 @@ pub(crate) fn spawn(
         epoch: settings.epoch,
     };
     let delivered = Arc::new(Delivered {
-        next_tick: AtomicU64::new(location.next_tick()),
+        shown: AtomicU64::new(location.next_tick()),
+        answered: AtomicU64::new(location.next_tick()),
         times: Mutex::new(Times {
             overruns: 0,
             tick_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
@@ -141,14 +166,17 @@ pub(crate) fn spawn(
         period_us,
     });
     let shared = Arc::clone(&delivered);
-    let journal = JournalThread::spawn(
-        journal,
-        move |release: Release| shared.deliver(release),
-        |failure| tracing::error!(%failure, "the journal cannot be kept"),
-    )?;
+    let release = move |release: Release| shared.deliver(release);
+    let journal = match journal {
+        Journal::Kept(writer, policy) => JournalThread::spawn(*writer, policy, release, |failure| {
+            tracing::error!(%failure, "the journal cannot be kept");
+        })?,
+        Journal::Null => JournalThread::spawn_null(release)?,
+    };
     let task = Task {
         recomputer: spawn_recomputer(definition.clone(), inputs)?,
-        ahead_ticks_max: AHEAD_SECONDS_MAX * u64::from(definition.tick_rate()),
+        ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
+        turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
         location,
         queue,
         journal,
@@ -181,14 +209,26 @@ struct Task {
     followers: Arc<Vec<(ConnectionId, Arc<Outbox>)>>,
     outputs: Vec<Output>,
     ahead_ticks_max: u64,
+    turn_us: Histogram<u64>,
     settings: Settings,
 }
 
-/// What waits for a write.
+/// What waits for the journal.
+#[derive(Default)]
 struct Release {
     deliveries: Vec<Delivery>,
-    /// With a turn: its tick, and how long it took so far.
-    turn: Option<(u64, Duration)>,
+    mark: Mark,
+}
+
+/// How far the location is known to be when something has left.
+#[derive(Default)]
+enum Mark {
+    #[default]
+    None,
+    /// This turn has been shown to everybody; how long it took up to the journal.
+    Shown { tick: u64, took: Duration },
+    /// The answers of this turn have left.
+    Answered { tick: u64 },
 }
 
 enum Delivery {
@@ -205,8 +245,9 @@ impl Task {
         let ended = self.run_turns().and_then(|()| self.tell_all());
         let (next_tick, digest) = (self.location.next_tick(), self.location.digest());
         // Closing tells also why the journal could not be kept before.
-        self.journal.close(next_tick, digest, CloseReason::Stopped)?;
-        ended?;
+        let closed = self.journal.close(next_tick, digest, CloseReason::Stopped);
+        let journal = closed.and_then(|statistics| ended.map(|()| statistics));
+        let journal = journal.inspect_err(|_| give_up(self.outboxes.values()))?;
         let times = self
             .delivered
             .times
@@ -216,6 +257,8 @@ impl Task {
             counters: self.location.counters(),
             overruns: times.overruns,
             tick_us: times.tick_us.clone(),
+            turn_us: self.turn_us,
+            journal,
             last_tick: next_tick.checked_sub(1),
             digest,
         })
@@ -233,35 +276,68 @@ impl Task {
             if stop || last_tick.is_some_and(|last| self.location.next_tick() >= last) {
                 return Ok(());
             }
-            if self.now_us() >= self.location.due_us() && !self.is_too_far_ahead() {
+            self.journal.check()?;
+            self.watch_journal();
+            if self.location.storage() == Storage::Kept && self.now_us() >= self.location.due_us() {
                 let started = Instant::now();
                 let tick = self.location.next_tick();
                 self.location.close_turn(self.now_us(), &mut self.outputs);
                 self.perform(Some((tick, started)))?;
+                statistics::record(&mut self.turn_us, started.elapsed());
             }
         }
     }
 
     /// The daemon ends: everybody is told.
     fn tell_all(&mut self) -> Result<(), Failure> {
+        self.watch_journal();
         let now_us = self.now_us();
         self.location.take(Input::Stop, now_us, &mut self.outputs);
-        self.perform(None)
+        let failing = self.location.storage() == Storage::Failing;
+        self.perform(None)?;
+        if failing {
+            // The journal gets one more chance; whoever waits for it has waited long enough.
+            let (code, message) = (Code::CLOSE_STOPPING, "the daemon ends");
+            for outbox in self.outboxes.values() {
+                outbox.push(Parcel::Close { code, message }, Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds the clock, or lets it run, as the journal stands.
+    fn watch_journal(&mut self) {
+        let shown = self.delivered.shown.load(Ordering::Relaxed);
+        let answered = self.delivered.answered.load(Ordering::Relaxed);
+        let ahead = self.location.next_tick().saturating_sub(shown.min(answered));
+        // Once it holds, half of it has to be made up for, so that it does not stutter.
+        let ahead_max = match self.location.storage() {
+            Storage::Kept => self.ahead_ticks_max,
+            Storage::Behind | Storage::Failing => self.ahead_ticks_max / 2,
+        };
+        let storage = if self.journal.is_failing() {
+            Storage::Failing
+        } else if ahead > ahead_max {
+            Storage::Behind
+        } else {
+            Storage::Kept
+        };
+        let now_us = self.now_us();
+        self.location.watch_storage(storage, now_us, &mut self.outputs);
     }
 
     /// Waits until something comes or the turn is due, and takes what is there. Returns whether the daemon ends.
     fn take_inputs(&mut self) -> Result<bool, Failure> {
-        let until_due = self.location.due_us().saturating_sub(self.now_us());
-        let wait = if self.is_too_far_ahead() {
-            HELD_POLL
-        } else {
-            Duration::from_micros(until_due)
+        let wait = match self.location.storage() {
+            Storage::Kept => Duration::from_micros(self.location.due_us().saturating_sub(self.now_us())),
+            Storage::Behind | Storage::Failing => HELD_POLL,
         };
         let mut next = match self.queue.recv_timeout(wait) {
             Ok(envelope) => Some(envelope),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         };
+        self.watch_journal();
         let mut taken = 0;
         while let Some(envelope) = next {
             if matches!(envelope.input, Input::Stop) {
@@ -292,7 +368,8 @@ impl Task {
     /// Does what the location has put out: records and what waits for them go to the journal together.
     fn perform(&mut self, turn: Option<(u64, Instant)>) -> Result<(), Failure> {
         let mut records = Vec::new();
-        let mut deliveries = Vec::new();
+        let (mut with_write, mut with_sync) = (Vec::new(), Vec::new());
+        let now = Instant::now();
         for output in std::mem::take(&mut self.outputs) {
             match output {
                 Output::Record(record) => records.push(record),
@@ -311,19 +388,28 @@ impl Task {
                         Arc::make_mut(&mut self.followers).push((connection, Arc::clone(outbox)));
                     }
                 }
-                Output::Broadcast { tick, frame } => deliveries.push(Delivery::All {
+                Output::Broadcast { tick, frame } => with_write.push(Delivery::All {
                     to: Arc::clone(&self.followers),
                     tick,
                     frame,
                 }),
                 Output::Send(connection, parcel) => {
-                    if let Some(outbox) = self.outboxes.get(&connection) {
-                        deliveries.push(Delivery::One(Arc::clone(outbox), parcel));
-                    }
+                    let Some(outbox) = self.outboxes.get(&connection) else {
+                        continue;
+                    };
+                    let wait = match leaves(&parcel) {
+                        Leaves::AtOnce => {
+                            outbox.push(parcel, now);
+                            continue;
+                        }
+                        Leaves::WithWrite => &mut with_write,
+                        Leaves::WithSync => &mut with_sync,
+                    };
+                    wait.push(Delivery::One(Arc::clone(outbox), parcel));
                 }
                 Output::Clock(frame) => {
                     for outbox in self.outboxes.values() {
-                        deliveries.push(Delivery::One(Arc::clone(outbox), Parcel::Clock(frame.clone())));
+                        outbox.push(Parcel::Clock(frame.clone()), now);
                     }
                     *self.clock_frame.lock().unwrap_or_else(PoisonError::into_inner) = frame;
                 }
@@ -342,16 +428,23 @@ impl Task {
                 }
             }
         }
-        if records.is_empty() && deliveries.is_empty() {
+        if records.is_empty() && with_write.is_empty() && with_sync.is_empty() {
             return Ok(());
         }
-        let turn = turn.map(|(tick, started)| (tick, started.elapsed()));
-        self.journal.append(records, Release { deliveries, turn })
-    }
-
-    fn is_too_far_ahead(&self) -> bool {
-        let written = self.delivered.next_tick.load(Ordering::Relaxed);
-        self.location.next_tick().saturating_sub(written) > self.ahead_ticks_max
+        let (mut shown, mut answered) = (Mark::None, Mark::None);
+        if let Some((tick, started)) = turn {
+            let took = started.elapsed();
+            shown = Mark::Shown { tick, took };
+            answered = Mark::Answered { tick };
+        }
+        let release = |deliveries, mark| Release { deliveries, mark };
+        self.journal.append(
+            records,
+            Waiting {
+                written: release(with_write, shown),
+                synced: release(with_sync, answered),
+            },
+        )
     }
 
     fn now_us(&self) -> u64 {
@@ -359,10 +452,52 @@ impl Task {
     }
 }
 
+/// When something may leave; see the module.
+enum Leaves {
+    AtOnce,
+    WithWrite,
+    WithSync,
+}
+
+fn leaves(parcel: &Parcel) -> Leaves {
+    match parcel {
+        Parcel::Reject { .. } | Parcel::Control(_) | Parcel::Clock(_) => Leaves::AtOnce,
+        Parcel::Turn { .. } | Parcel::State { .. } | Parcel::Follow { .. } | Parcel::Download(_) => {
+            Leaves::WithWrite
+        }
+        Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Close { .. } => Leaves::WithSync,
+    }
+}
+
+/// The journal cannot be kept, so nothing more is told of the World; not to leave people waiting is no promise.
+fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>) {
+    let message = "the journal cannot be kept";
+    for outbox in outboxes {
+        let parcel = match outbox.characters() {
+            Some(_) => Parcel::Close {
+                code: Code::CLOSE_LOCATION_FAILED,
+                message,
+            },
+            None => Parcel::Reject {
+                code: Code::REJECT_STORAGE,
+                message,
+            },
+        };
+        outbox.push(parcel, Instant::now());
+    }
+}
+
+fn ahead_ticks(ahead_max: Duration, tick_rate: u16) -> u64 {
+    let ticks = ahead_max.as_micros() * u128::from(tick_rate) / 1_000_000;
+    u64::try_from(ticks).unwrap_or(u64::MAX).max(1)
+}
+
 /// What the journal's thread knows.
 struct Delivered {
-    /// The turn that is delivered next.
-    next_tick: AtomicU64,
+    /// The turn that is shown next.
+    shown: AtomicU64,
+    /// The turn whose answers leave next.
+    answered: AtomicU64,
     times: Mutex<Times>,
     period_us: u64,
 }
@@ -373,7 +508,7 @@ struct Times {
 }
 
 impl Delivered {
-    /// What waited is written: it may leave.
+    /// What waited may leave.
     fn deliver(&self, release: Release) {
         let started = Instant::now();
         for delivery in release.deliveries {
@@ -387,12 +522,16 @@ impl Delivered {
                 }
             }
         }
-        if let Some((tick, step)) = release.turn {
-            self.next_tick.store(tick + 1, Ordering::Relaxed);
-            let took_us = micros(step + started.elapsed());
-            let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-            times.overruns += u64::from(took_us > self.period_us);
-            times.tick_us.saturating_record(took_us);
+        match release.mark {
+            Mark::None => {}
+            Mark::Answered { tick } => self.answered.store(tick + 1, Ordering::Relaxed),
+            Mark::Shown { tick, took } => {
+                self.shown.store(tick + 1, Ordering::Relaxed);
+                let took_us = micros(took + started.elapsed());
+                let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+                times.overruns += u64::from(took_us > self.period_us);
+                times.tick_us.saturating_record(took_us);
+            }
         }
     }
 }

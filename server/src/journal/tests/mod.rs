@@ -1,6 +1,7 @@
 //! The journal in process: bytes, threads, and starts after everything that a disk can do.
 
 mod damage;
+mod faulty;
 mod records;
 mod recovery;
 mod segment;

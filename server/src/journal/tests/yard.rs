@@ -71,7 +71,7 @@ pub(super) fn commands(tick: u64) -> Vec<(Command, Origin)> {
 }
 
 /// What the roster records behind the turn of a tick.
-fn session_records(tick: u64) -> Vec<Record> {
+pub(super) fn session_records(tick: u64) -> Vec<Record> {
     match tick {
         1 => vec![Record::Session(session(1, &[1], SessionState::Open))],
         3 => vec![Record::Session(session(2, &[2], SessionState::Open))],
@@ -183,6 +183,40 @@ pub(super) fn everything_in(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
+/// One step, not recorded.
+pub(super) fn step(world: &mut World) -> Turn {
+    let tick = world.tick();
+    let (commands, mut origins): (Vec<Command>, Vec<Origin>) = commands(tick).into_iter().unzip();
+    let events = sim::step(world, &commands);
+    for (origin, known) in origins.iter_mut().zip(outcomes(commands.len(), &events)) {
+        match origin {
+            Origin::Session { outcome, .. }
+            | Origin::Roster { outcome, .. }
+            | Origin::Admin { outcome, .. } => {
+                *outcome = known;
+            }
+        }
+    }
+    Turn {
+        tick,
+        commands: commands.try_into_list(),
+        digest: world.digest(),
+        origins: origins.try_into_list(),
+    }
+}
+
+/// The World as it is.
+pub(super) fn keyframe(world: &World) -> Record {
+    let keyframe = Keyframe::new(world.tick(), world.digest(), world.snapshot());
+    Record::Keyframe(keyframe.expect("short"))
+}
+
+/// Nobody is there.
+pub(super) fn sessions(world: &World) -> Record {
+    let sessions = Sessions::new(world.tick(), Vec::new(), Vec::new(), Vec::new());
+    Record::Sessions(sessions.expect("none"))
+}
+
 /// A daemon that can be killed by dropping it.
 pub(super) struct Daemon {
     pub(super) world: World,
@@ -201,24 +235,7 @@ impl Daemon {
 
     /// One step, not yet recorded.
     pub(super) fn step(&mut self) -> Turn {
-        let tick = self.world.tick();
-        let (commands, mut origins): (Vec<Command>, Vec<Origin>) = commands(tick).into_iter().unzip();
-        let events = sim::step(&mut self.world, &commands);
-        for (origin, known) in origins.iter_mut().zip(outcomes(commands.len(), &events)) {
-            match origin {
-                Origin::Session { outcome, .. }
-                | Origin::Roster { outcome, .. }
-                | Origin::Admin { outcome, .. } => {
-                    *outcome = known;
-                }
-            }
-        }
-        Turn {
-            tick,
-            commands: commands.try_into_list(),
-            digest: self.world.digest(),
-            origins: origins.try_into_list(),
-        }
+        step(&mut self.world)
     }
 
     pub(super) fn record(&mut self, records: &[Record]) {
@@ -229,14 +246,12 @@ impl Daemon {
     }
 
     pub(super) fn keyframe(&self) -> Record {
-        let (tick, digest) = (self.world.tick(), self.world.digest());
-        Record::Keyframe(Keyframe::new(tick, digest, self.world.snapshot()).expect("short"))
+        keyframe(&self.world)
     }
 
     /// Nobody is there.
     pub(super) fn sessions(&self) -> Record {
-        let sessions = Sessions::new(self.world.tick(), Vec::new(), Vec::new(), Vec::new());
-        Record::Sessions(sessions.expect("none"))
+        sessions(&self.world)
     }
 
     pub(super) fn close(self, reason: CloseReason) {
