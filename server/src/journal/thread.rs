@@ -333,7 +333,9 @@ impl<R, F: FnMut(R)> Keeper<R, F> {
             let started = Instant::now();
             let length = self.writer.length();
             let full = self.encode()?;
-            match self.writer.write() {
+            let result = self.writer.write();
+            let took = started.elapsed();
+            match result {
                 Ok(()) => self.written(),
                 Err(failure @ Failure::Write { .. }) => {
                     self.fail(failure);
@@ -343,7 +345,7 @@ impl<R, F: FnMut(R)> Keeper<R, F> {
             }
             let mut statistics = self.shared.statistics();
             statistics.bytes += self.writer.length() - length;
-            statistics::record(&mut statistics.append_us, started.elapsed());
+            statistics::record(&mut statistics.append_us, took);
             drop(statistics);
             if full {
                 self.rotate()?;

@@ -49,7 +49,9 @@ impl Stage {
             },
         };
         // The test may have seen enough.
-        let release = move |left| drop(sender.send(left));
+        let release = move |left| {
+            let _ = sender.send(left);
+        };
         let journal = JournalThread::spawn(writer, policy, release, |_| {}).expect("a thread");
         Self {
             yard,
