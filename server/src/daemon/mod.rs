@@ -188,7 +188,7 @@ async fn serve(
         .await
         .context("waiting for the location")?
         .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
-        .context("the journal could not be kept to its end; what is not in it was sent to nobody")
+        .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
         .with_status(Status::Io);
     // Connections end by themselves; a peer that does not read is not waited for.
     let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;

@@ -35,7 +35,7 @@ use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
 /// Inputs taken before the clock is looked at again.
 const INPUTS_AT_ONCE: usize = 1_024;
 /// Longest time of a turn that the summary tells from longer ones, µs.
-const TICK_US_MAX: u64 = 600_000_000;
+pub(crate) const TICK_US_MAX: u64 = 600_000_000;
 /// How often a clock that holds is looked at.
 const HELD_POLL: Duration = Duration::from_millis(10);
 

@@ -1,6 +1,7 @@
-//! `lockstepd bench nav|scen|tick`: measurements. Times never decide the exit status; wrong answers do.
+//! `lockstepd bench journal|nav|scen|tick`: measurements. Times never decide the exit status; wrong answers do.
 
 mod exact;
+mod journal;
 mod nav;
 pub(super) mod scen;
 mod tick;
@@ -23,11 +24,13 @@ Examples:
   lockstepd bench nav
   lockstepd bench scen Berlin_1_256.map.scen
   lockstepd bench tick --characters 1000 --map Berlin_1_256.map
+  lockstepd bench journal
 
 Build with --release before you believe a time.";
 
 #[derive(Subcommand)]
 enum Measurement {
+    Journal(journal::JournalArguments),
     Nav(nav::NavArguments),
     Scen(scen::ScenArguments),
     Tick(tick::TickArguments),
@@ -44,6 +47,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         );
     }
     match &arguments.measurement {
+        Measurement::Journal(arguments) => journal::run(arguments),
         Measurement::Nav(arguments) => nav::run(arguments),
         Measurement::Scen(arguments) => scen::run(arguments),
         Measurement::Tick(arguments) => tick::run(arguments),

@@ -4,13 +4,14 @@
 //! seed from the largest component of the map, no two in contact. K × K copies of the map lie side by side without
 //! anything between: where walkable cells meet at a seam, one copy leads into the next.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ::nav::{BakedGrid, Cell, Cells, Fixed, Grid, Point, WORLD_LIMIT};
 use clap::Args;
 use hdrhistogram::Histogram;
+use protocol::Bundle;
 use serde::Serialize;
 use serde_json::json;
 use sim::{Definition, Pcg32, Phase, Sources, World};
@@ -50,7 +51,7 @@ Examples:
 /// Ticks before those that count.
 const WARM_UP_TICKS: u64 = 300;
 /// Ticks per second of the simulated location.
-const TICK_RATE: u16 = 10;
+pub(super) const TICK_RATE: u16 = 10;
 /// Radius in which they wander, metres.
 const WANDER_RADIUS: u32 = 12;
 /// Least and most ticks of a pause.
@@ -112,19 +113,9 @@ const _: () = assert!(matches!(PHASES[MOVEMENT].0, Phase::Movement));
 /// # Errors
 /// Bad input: the map; too little room for so many. IO.
 pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
-    let (name, map) = match &arguments.map {
-        Some(path) => (path.display().to_string(), read_grid(path)?),
-        None => {
-            let demo = LocationFiles::demo();
-            let Some((name, bytes)) = demo.maps.first() else {
-                return Err(bad_input("the demo has no map"));
-            };
-            (format!("demo {name}"), parse_grid(name, bytes)?)
-        }
-    };
-    let baked = side_by_side(&name, &map.map().to_baked(), arguments.copies)?;
+    let (name, baked) = map(arguments.map.as_deref(), arguments.copies)?;
     let grid = baked.grid();
-    let definition = crowd(&name, &baked, &grid, arguments.characters)?;
+    let (definition, _) = crowd(&name, &baked, &grid, arguments.characters, 0)?;
     let report = measure(&name, &grid, &definition, arguments);
 
     let mut output = Output::stdout();
@@ -135,6 +126,22 @@ pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// K × K copies of a map, or of the demo's, and what it is called.
+pub(super) fn map(path: Option<&Path>, copies: u32) -> anyhow::Result<(String, BakedGrid)> {
+    let (name, map) = match path {
+        Some(path) => (path.display().to_string(), read_grid(path)?),
+        None => {
+            let demo = LocationFiles::demo();
+            let Some((name, bytes)) = demo.maps.first() else {
+                return Err(bad_input("the demo has no map"));
+            };
+            (format!("demo {name}"), parse_grid(name, bytes)?)
+        }
+    };
+    let baked = side_by_side(&name, &map.map().to_baked(), copies)?;
+    Ok((name, baked))
 }
 
 /// K × K copies of a grid.
@@ -165,15 +172,27 @@ fn side_by_side(name: &str, one: &BakedGrid, copies: u32) -> anyhow::Result<Bake
     })
 }
 
-/// A location with so many wandering NPCs on the grid.
-fn crowd(name: &str, baked: &BakedGrid, grid: &Grid, characters: u32) -> anyhow::Result<Definition> {
-    let places = places(grid, characters as usize);
-    if places.len() < characters as usize {
+/// A location with so many wandering NPCs on the grid, and so many more places where players appear.
+pub(super) fn crowd(
+    name: &str,
+    baked: &BakedGrid,
+    grid: &Grid,
+    characters: u32,
+    spawns: u32,
+) -> anyhow::Result<(Definition, Bundle)> {
+    let wanted = characters as usize + spawns as usize;
+    let places = places(grid, wanted);
+    if places.len() < wanted {
         return Err(bad_input(format_args!(
-            "{name}: the largest component has room for {} characters, not for {characters}",
+            "{name}: the largest component has room for {} characters, not for {wanted}",
             places.len()
         )));
     }
+    let (places, spawns) = places.split_at(characters as usize);
+    let spawns: Vec<_> = spawns
+        .iter()
+        .map(|place| json!({"x": place.x, "z": place.z}))
+        .collect();
     let npcs: Vec<_> = places
         .iter()
         .enumerate()
@@ -188,15 +207,18 @@ fn crowd(name: &str, baked: &BakedGrid, grid: &Grid, characters: u32) -> anyhow:
         .collect();
     let location = json!({
         "name": "bench", "tickRate": TICK_RATE, "planner": "grid",
-        "maps": {"map": "map.txt"}, "startMap": "map", "spawns": [], "npcs": npcs, "bots": [],
+        "maps": {"map": "map.txt"}, "startMap": "map", "spawns": spawns, "npcs": npcs, "bots": [],
     });
-    Ok(Definition::load(&Sources {
+    let location = location.to_string().into_bytes();
+    let files = vec![("map.txt".to_owned(), baked.to_text().into_bytes())];
+    let definition = Definition::load(&Sources {
         location_file: "bench",
-        location: location.to_string().as_bytes(),
+        location: &location,
         tick_rate: None,
         bots: None,
-        files: &[("map.txt".to_owned(), baked.to_text().into_bytes())],
-    })?)
+        files: &files,
+    })?;
+    Ok((definition, Bundle::new(location, None, None, files)?))
 }
 
 /// At most `count` centres of cells of the largest component (ties: the first), drawn by a fixed seed, none in contact.
