@@ -16,13 +16,13 @@ use crate::serve::{ANY_PORT, check_bots, verify};
 const TOWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/locations/town.json");
 
 /// A client that writes down every digest it was sent, across kills, until the daemon ends in order.
-struct Witness {
+pub(crate) struct Witness {
     ticks: mpsc::Receiver<u64>,
     thread: thread::JoinHandle<BTreeMap<u64, u64>>,
 }
 
 impl Witness {
-    fn start(daemon: &Daemon) -> Self {
+    pub(crate) fn start(daemon: &Daemon) -> Self {
         let options = Options::new(daemon.address.to_string(), "Witness");
         let (seen, ticks) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -58,13 +58,13 @@ impl Witness {
     }
 
     /// Waits until so many more ticks have come.
-    fn wait_for(&self, ticks: u64) {
+    pub(crate) fn wait_for(&self, ticks: u64) {
         for _ in 0..ticks {
             self.ticks.recv_timeout(HANG).expect("ticks come");
         }
     }
 
-    fn digests(self) -> BTreeMap<u64, u64> {
+    pub(crate) fn digests(self) -> BTreeMap<u64, u64> {
         self.thread.join().expect("the witness saw nothing wrong")
     }
 }
@@ -121,10 +121,10 @@ fn offline(data: &Path, tick_rate: u64, ticks: u64) -> BTreeMap<u64, u64> {
 }
 
 /// Runs bots and a witness, kills the daemon after each of these numbers of ticks, and checks everything that must hold.
-fn check(tick_rate: u64, bots: u32, kills: &[u64]) {
+fn check(tick_rate: u64, bots: u32, kills: &[u64], durability: &str) {
     let data = tempdir().expect("a folder");
     let rate = tick_rate.to_string();
-    let more = ["--tick-rate", rate.as_str()];
+    let more = ["--tick-rate", rate.as_str(), "--durability", durability];
     let mut daemon = Daemon::start(data.path(), ANY_PORT, &more);
     let walkers = (bots > 0).then(|| Bots::start(daemon.address, bots, 8, &["--rate", "2"]));
     let witness = Witness::start(&daemon);
@@ -157,22 +157,22 @@ fn check(tick_rate: u64, bots: u32, kills: &[u64]) {
 
 #[test]
 fn killed_in_the_middle() {
-    check(10, 10, &[25]);
+    check(10, 10, &[25], "interval");
 }
 
 #[test]
 fn killed_in_the_middle_at_a_high_rate() {
-    check(30, 6, &[60]);
+    check(30, 6, &[60], "tick");
 }
 
 #[test]
 fn killed_in_the_very_first_ticks() {
-    check(20, 0, &[1]);
+    check(20, 0, &[1], "os");
 }
 
 #[test]
 fn killed_twice_in_a_row() {
-    check(20, 4, &[15, 1]);
+    check(20, 4, &[15, 1], "os");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod command_line;
 mod crash;
+mod durability;
 mod harness;
 mod peer;
 mod serve;

@@ -622,22 +622,45 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stands_before_the_welcome() {
+    fn nothing_stands_before_the_welcome_and_nothing_behind_it_is_lost() {
         let outbox = Outbox::new();
-        let welcome = Parcel::Welcome {
-            frame: frame("welcome"),
-            characters: Vec::new(),
-        };
         for parcel in [
-            Parcel::Clock(frame("1")),
-            turn(0),
-            welcome,
-            Parcel::Clock(frame("2")),
+            Parcel::Clock(frame("too early")),
+            Parcel::Control(frame("clock of the welcome")),
+            download(7, 1),
+            turn(7),
+            Parcel::Clock(frame("overtaken")),
+            Parcel::Clock(frame("clock")),
+            turn(8),
         ] {
             outbox.push(parcel, Instant::now());
         }
-        let batch = outbox.lock().batch().expect("two frames");
-        assert_eq!(batch.frames, [frame("welcome"), frame("2")]);
+        assert!(outbox.lock().batch().is_none());
+        let (frame, characters) = (frame("welcome"), Vec::new());
+        outbox.push(Parcel::Welcome { frame, characters }, Instant::now());
+        outbox.push(answer(7), Instant::now());
+        let batch = outbox.lock().batch().expect("frames");
+        assert_eq!(
+            batch.frames,
+            [
+                "welcome",
+                "clock of the welcome",
+                "clock",
+                "snapshot 7.0",
+                "turn 7",
+                "turn 8",
+                "answer 7"
+            ]
+        );
+    }
+
+    #[test]
+    fn whoever_is_not_let_in_is_told_without_a_welcome() {
+        let outbox = Outbox::new();
+        let (code, message) = (Code::REJECT_STORAGE, "full");
+        outbox.push(Parcel::Reject { code, message }, Instant::now());
+        let batch = outbox.lock().batch().expect("an end");
+        assert_eq!(batch.end, Some(End::Reject(code, message)));
     }
 
     #[test]

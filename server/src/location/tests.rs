@@ -1,5 +1,7 @@
 //! The core of a location, driven by hand: inputs and times in, outputs out.
 
+mod storage;
+
 use std::collections::BTreeMap;
 
 use protocol::FrameReader;
@@ -24,6 +26,7 @@ struct Stage {
     followers: Vec<ConnectionId>,
     forgotten: Vec<ConnectionId>,
     recomputations: Vec<Recomputation>,
+    clocks: Vec<Bytes>,
 }
 
 fn definition() -> Definition {
@@ -67,6 +70,7 @@ impl Stage {
             followers: Vec::new(),
             forgotten: Vec::new(),
             recomputations: Vec::new(),
+            clocks: Vec::new(),
         }
     }
 
@@ -105,7 +109,7 @@ impl Stage {
                     );
                     self.parcels.entry(connection).or_default().push(parcel);
                 }
-                Output::Clock(_) => {}
+                Output::Clock(frame) => self.clocks.push(frame),
                 Output::Forget(connection) => {
                     self.followers.retain(|follower| *follower != connection);
                     self.forgotten.push(connection);

@@ -19,6 +19,8 @@ pub(super) struct Faults {
     pub(super) syncs_left: u64,
     /// No file gets another name.
     pub(super) renames_fail: bool,
+    /// Operations still to come before the machine stops; none happens after that.
+    pub(super) operations_left: u64,
     /// Each sync waits for a word from here, while there may come one.
     pub(super) sync_gate: Option<Receiver<()>>,
     /// Writes that it took.
@@ -39,6 +41,7 @@ impl FaultyDisk {
             cuts_fail: false,
             syncs_left: u64::MAX,
             renames_fail: false,
+            operations_left: u64::MAX,
             sync_gate: None,
             writes: 0,
             syncs: 0,
@@ -53,6 +56,16 @@ impl FaultyDisk {
         writer.disk = Arc::new(self.clone());
     }
 
+    /// Another operation, unless the machine has stopped.
+    fn operate(&self) -> io::Result<MutexGuard<'_, Faults>> {
+        let mut faults = self.faults();
+        match faults.operations_left.checked_sub(1) {
+            Some(left) => faults.operations_left = left,
+            None => return Err(io::Error::other("the machine has stopped")),
+        }
+        Ok(faults)
+    }
+
     pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.0.lock().expect("no test panics with it")
     }
@@ -60,23 +73,26 @@ impl FaultyDisk {
 
 impl Disk for FaultyDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        drop(self.operate()?);
         let file = System.create(path)?;
         let disk = self.clone();
         Ok(Arc::new(FaultyFile { file, disk }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        if self.faults().renames_fail {
+        if self.operate()?.renames_fail {
             return Err(io::ErrorKind::StorageFull.into());
         }
         System.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        drop(self.operate()?);
         System.remove(path)
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        drop(self.operate()?);
         System.sync_folder(folder)
     }
 }
@@ -89,7 +105,7 @@ struct FaultyFile {
 
 impl DiskFile for FaultyFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let mut faults = self.disk.faults();
+        let mut faults = self.disk.operate()?;
         let taken = faults.room.min(bytes.len() as u64);
         if taken == 0 {
             return Err(io::ErrorKind::StorageFull.into());
@@ -100,7 +116,7 @@ impl DiskFile for FaultyFile {
     }
 
     fn cut(&self, length: u64) -> io::Result<()> {
-        if self.disk.faults().cuts_fail {
+        if self.disk.operate()?.cuts_fail {
             return Err(io::Error::other("no cutting"));
         }
         self.file.cut(length)
@@ -112,7 +128,7 @@ impl DiskFile for FaultyFile {
             let again = gate.recv().is_ok();
             self.disk.faults().sync_gate = again.then_some(gate);
         }
-        let mut faults = self.disk.faults();
+        let mut faults = self.disk.operate()?;
         faults.syncs += 1;
         if faults.syncs_left == 0 {
             return Err(io::Error::other("no syncing"));

@@ -4,6 +4,7 @@ mod damage;
 mod faulty;
 mod records;
 mod recovery;
+mod rotation;
 mod segment;
 mod thread;
 mod yard;

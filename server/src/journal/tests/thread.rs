@@ -119,7 +119,7 @@ fn check_order(left: &[Left], ticks: u64) {
 }
 
 /// The journal holds exactly the turns of so many ticks of the uninterrupted run.
-fn check_journal(yard: &Yard, ticks: u64) {
+pub(super) fn check_journal(yard: &Yard, ticks: u64) {
     let journal = Journal::of_run(&yard.run()).expect("segments");
     let mut reader = journal.read().expect("a run");
     let mut next = 0;
