@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nav::{Fixed, Point};
+use protocol::packed::{Motion, PackedChange, PackedState, expected_retry};
 use protocol::state::{Blockage, Change, Flags, Newcomer, Path, Retry, State, Targets};
 use sim::{Animation, CharacterId, MapState};
 
@@ -11,7 +12,26 @@ use sim::{Animation, CharacterId, MapState};
 pub struct Observer {
     tick: Option<u64>,
     map: Option<MapState>,
-    characters: BTreeMap<CharacterId, Observed>,
+    characters: BTreeMap<CharacterId, Known>,
+    tally: Tally,
+}
+
+/// Somebody in view, and what is expected of it if states are packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    seen: Observed,
+    motion: Motion,
+}
+
+/// What an observer was told so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// States that were differences to the one before.
+    pub differences: u64,
+    /// States that were whole.
+    pub wholes: u64,
+    /// Moves that differences told of: characters that got elsewhere, each times the ticks it took.
+    pub moves: u64,
 }
 
 /// A character as an observer knows it: the true state after the step of [`Observer::tick`].
@@ -70,27 +90,46 @@ impl Observer {
     /// # Errors
     /// It does not fit.
     pub fn apply(&mut self, state: &State) -> Result<(), ObserverError> {
-        match state.base {
-            None => self.characters.clear(),
-            Some(base) if self.tick == Some(base) => {}
-            Some(base) => {
-                return Err(ObserverError::Base {
-                    base,
-                    known: self.tick,
-                });
-            }
-        }
-        if let Some(map) = &state.map {
-            self.map = Some(map.clone());
-        }
-        for id in state.gone.iter() {
-            self.characters.remove(id).ok_or(ObserverError::Unknown(*id))?;
-        }
+        self.begin(state.base, state.map.as_ref(), &state.gone)?;
+        let mut moved = 0;
         for change in state.changed.iter() {
+            moved += u64::from(change.new_here.is_none() && change.position.is_some());
             self.change(change)?;
         }
-        self.tick = Some(state.tick);
+        self.finish(state.tick, state.base, moved);
         Ok(())
+    }
+
+    /// Applies a packed State.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub fn apply_packed(&mut self, state: &PackedState) -> Result<(), ObserverError> {
+        // A span that reaches before tick 0 names no State that anybody was told.
+        let base = (state.span > 0).then(|| state.tick.saturating_sub(state.span));
+        self.begin(base, state.map.as_ref(), &state.gone)?;
+        for known in self.characters.values_mut() {
+            known.go_on(state.span);
+        }
+        let (arrivals, corrections): (Vec<_>, Vec<_>) =
+            state.changed.iter().partition(|change| change.new_here.is_some());
+        for change in corrections {
+            let known = self.characters.get_mut(&change.id);
+            known.ok_or(ObserverError::Unknown(change.id))?.correct(change);
+        }
+        let moves = |known: &&Known| known.motion.step != Point::default();
+        let moved = self.characters.values().filter(moves).count() as u64;
+        for change in arrivals {
+            let known = Known::arrived(change).ok_or(ObserverError::NotWhole(change.id))?;
+            self.characters.insert(change.id, known);
+        }
+        self.finish(state.tick, base, moved);
+        Ok(())
+    }
+
+    /// What it was told so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// The step after which this is the state; `None` before the first.
@@ -105,26 +144,125 @@ impl Observer {
 
     /// A character in view.
     pub fn character(&self, id: CharacterId) -> Option<&Observed> {
-        self.characters.get(&id)
+        self.characters.get(&id).map(|known| &known.seen)
     }
 
     /// All in view, in id order.
     pub fn characters(&self) -> impl ExactSizeIterator<Item = (CharacterId, &Observed)> {
-        self.characters.iter().map(|(id, character)| (*id, character))
+        self.characters.iter().map(|(id, known)| (*id, &known.seen))
+    }
+
+    /// What every State begins with: what it builds on, the map, who is gone.
+    fn begin(
+        &mut self,
+        base: Option<u64>,
+        map: Option<&MapState>,
+        gone: &[CharacterId],
+    ) -> Result<(), ObserverError> {
+        match base {
+            None => self.characters.clear(),
+            Some(base) if self.tick == Some(base) => {}
+            Some(base) => {
+                return Err(ObserverError::Base {
+                    base,
+                    known: self.tick,
+                });
+            }
+        }
+        if let Some(map) = map {
+            self.map = Some(map.clone());
+        }
+        for id in gone {
+            self.characters.remove(id).ok_or(ObserverError::Unknown(*id))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, tick: u64, base: Option<u64>, moved: u64) {
+        match base {
+            None => self.tally.wholes += 1,
+            Some(base) => {
+                self.tally.differences += 1;
+                self.tally.moves += moved * tick.saturating_sub(base);
+            }
+        }
+        self.tick = Some(tick);
     }
 
     fn change(&mut self, change: &Change) -> Result<(), ObserverError> {
         if change.new_here.is_some() {
             let observed = Observed::whole(change).ok_or(ObserverError::NotWhole(change.id))?;
-            self.characters.insert(change.id, observed);
+            let motion = Motion::default();
+            self.characters.insert(
+                change.id,
+                Known {
+                    seen: observed,
+                    motion,
+                },
+            );
             return Ok(());
         }
-        let character = self
-            .characters
-            .get_mut(&change.id)
-            .ok_or(ObserverError::Unknown(change.id))?;
-        character.apply(change);
+        let known = self.characters.get_mut(&change.id);
+        known.ok_or(ObserverError::Unknown(change.id))?.seen.apply(change);
         Ok(())
+    }
+}
+
+impl Known {
+    fn arrived(change: &PackedChange) -> Option<Self> {
+        let arrival = change.new_here.clone()?;
+        let (position, posture, route) = (change.position?, change.posture?, change.route.as_ref()?);
+        let (walk_target, requested_walk_target) = route.targets(position);
+        Some(Self {
+            seen: Observed {
+                who: arrival.who,
+                position,
+                yaw: change.yaw?,
+                animation: posture.animation,
+                path: Path {
+                    waypoints: route.waypoints.clone(),
+                    index: change.index?,
+                },
+                targets: Targets {
+                    walk_target,
+                    requested_walk_target,
+                },
+                blockage: change.blockage?,
+                retry: change.retry?,
+                flags: posture.flags,
+                level: arrival.level,
+            },
+            motion: arrival.motion,
+        })
+    }
+
+    /// As is expected, `span` ticks later.
+    fn go_on(&mut self, span: u64) {
+        let seen = &mut self.seen;
+        (seen.position, seen.yaw) = self.motion.applied(seen.position, seen.yaw);
+        seen.retry = expected_retry(seen.retry, span);
+    }
+
+    /// Not quite as expected.
+    fn correct(&mut self, change: &PackedChange) {
+        let seen = &mut self.seen;
+        let correction = Motion::default().corrected(change.position, change.yaw);
+        (seen.position, seen.yaw) = correction.applied(seen.position, seen.yaw);
+        self.motion = self.motion.corrected(change.position, change.yaw);
+        if let Some(posture) = change.posture {
+            (seen.flags, seen.animation) = (posture.flags, posture.animation);
+        }
+        if let Some(route) = &change.route {
+            let (walk_target, requested_walk_target) = route.targets(seen.position);
+            seen.path.waypoints.clone_from(&route.waypoints);
+            seen.targets = Targets {
+                walk_target,
+                requested_walk_target,
+            };
+        }
+        replace(&mut seen.path.index, &change.index);
+        replace(&mut seen.blockage, &change.blockage);
+        replace(&mut seen.retry, &change.retry);
     }
 }
 

@@ -214,10 +214,11 @@ impl Session {
                 self.events.extend(difference.map(ClientEvent::Different));
             }
             ServerMessage::State(state) => {
-                let Follower::Observer(observer) = &mut self.follower else {
-                    return Err(SessionError::Unexpected("State"));
-                };
-                observer.apply(&state)?;
+                self.watching("State")?.apply(&state)?;
+                self.events.push_back(ClientEvent::Observed { tick: state.tick });
+            }
+            ServerMessage::PackedState(state) => {
+                self.watching("PackedState")?.apply_packed(&state)?;
                 self.events.push_back(ClientEvent::Observed { tick: state.tick });
             }
             ServerMessage::Event { tick, event } => {
@@ -438,6 +439,13 @@ impl Session {
     fn following(&mut self, what: &'static str) -> Result<&mut Lockstep, SessionError> {
         match &mut self.follower {
             Follower::Lockstep(lockstep) => Ok(lockstep),
+            _ => Err(SessionError::Unexpected(what)),
+        }
+    }
+
+    fn watching(&mut self, what: &'static str) -> Result<&mut Observer, SessionError> {
+        match &mut self.follower {
+            Follower::Observer(observer) => Ok(observer),
             _ => Err(SessionError::Unexpected(what)),
         }
     }

@@ -1,7 +1,7 @@
 //! The lockstep wire protocol: bytes to messages and back (spec 4). Nothing in here does IO or reads a clock.
 //!
 //! - [`frame`]: a stream of bytes to payloads and back, with a cap for each phase of a connection.
-//! - [`message`]: the messages in both directions; [`state`]: the deltas that observers get.
+//! - [`message`]: the messages in both directions; [`state`]: the deltas that observers get; [`packed`]: smaller ones.
 //! - [`handshake`]: the first frames of a connection as state machines, one for each side.
 //! - [`codes`]: the numbers that name a refusal, a close, an outcome.
 //! - [`bundle`]: a location's definition as one value with one hash.
@@ -15,6 +15,7 @@ pub mod codes;
 pub mod frame;
 pub mod handshake;
 pub mod message;
+pub mod packed;
 pub mod state;
 pub mod wire;
 
@@ -29,8 +30,10 @@ pub use wire::WireError;
 pub const VERSION: u16 = 1;
 /// The oldest version spoken here.
 pub const VERSION_MIN: u16 = 1;
-/// The feature bits offered and understood here: none in version 1 (spec 4.7).
-pub const FEATURES: u64 = 0;
+/// The feature bits offered and understood here (spec 4.7).
+pub const FEATURES: u64 = FEATURE_PACKED_STATES;
+/// Bit 0: a State feed consists of [`message::ServerMessage::PackedState`] instead of `State`.
+pub const FEATURE_PACKED_STATES: u64 = 1 << 0;
 /// What both sides of a TLS connection say that they speak (spec 4.5).
 pub const ALPN: &[u8] = b"lockstepd/1";
 /// The first bytes of a `Hello`, after its variant number.

@@ -11,6 +11,7 @@ use crate::codes::Code;
 use crate::frame::{
     FRAME_BYTES_BEFORE_ADMISSION_MAX, FRAME_BYTES_FROM_CLIENT_MAX, FRAME_BYTES_FROM_SERVER_MAX,
 };
+use crate::packed::PackedState;
 use crate::state::State;
 use crate::{FEATURES, MAGIC, VERSION};
 
@@ -391,6 +392,8 @@ pub enum ServerMessage {
         /// For people.
         message: Explanation,
     },
+    /// 16: instead of a State, where [`crate::FEATURE_PACKED_STATES`] is in force.
+    PackedState(Box<PackedState>),
 }
 
 /// Admitted: who one is and what follows.

@@ -3,7 +3,7 @@
 use bincode::de::Decoder;
 use bincode::enc::Encoder;
 use bincode::error::{DecodeError, EncodeError};
-use bincode::{Decode, Encode, impl_borrow_decode};
+use bincode::{Decode, Encode};
 use nav::{Fixed, Point};
 use sim::bounded::{List, TooLong};
 use sim::{Animation, CHARACTERS_MAX, CharacterId, Kind, MapState, Name, PATH_WAYPOINTS_MAX};
@@ -23,9 +23,30 @@ pub struct State {
     pub gone: List<CharacterId, CHARACTERS_MAX>,
 }
 
+/// Changes of a [`State`].
+pub type Changes = InIdOrder<Change>;
+
 /// Changes in strictly ascending id order; on the wire each id is the difference to the one before.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Changes(Vec<Change>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InIdOrder<T>(Vec<T>);
+
+/// Something about one character that stands in a list by its id.
+pub trait ByIdOrder: Sized {
+    /// Whose.
+    fn id(&self) -> CharacterId;
+    /// Appends all but the id.
+    ///
+    /// # Errors
+    /// Of the encoder.
+    fn encode_rest<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError>;
+    /// Reads all but the id.
+    ///
+    /// # Errors
+    /// Of the decoder, or because of what it read.
+    fn decode_rest<D: Decoder>(id: CharacterId, decoder: &mut D) -> Result<Self, DecodeError>
+    where
+        D::Context: Sized;
+}
 
 /// Why a list of changes cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,20 +59,20 @@ pub enum ChangesError {
     Order,
 }
 
-impl Changes {
+impl<T: ByIdOrder> InIdOrder<T> {
     /// The changes, if their ids ascend.
     ///
     /// # Errors
     /// Ids that do not ascend strictly, an id of 0, more than [`CHARACTERS_MAX`].
-    pub fn new(changes: Vec<Change>) -> Result<Self, ChangesError> {
+    pub fn new(changes: Vec<T>) -> Result<Self, ChangesError> {
         if changes.len() > CHARACTERS_MAX {
             return Err(TooLong {
                 limit: CHARACTERS_MAX,
             }
             .into());
         }
-        let ascend =
-            changes.is_sorted_by(|a, b| a.id < b.id) && changes.first().is_none_or(|change| change.id.0 > 0);
+        let ascend = changes.is_sorted_by(|a, b| a.id() < b.id())
+            && changes.first().is_none_or(|change| change.id().0 > 0);
         if ascend {
             Ok(Self(changes))
         } else {
@@ -60,7 +81,7 @@ impl Changes {
     }
 
     /// In id order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Change> {
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
 
@@ -72,6 +93,12 @@ impl Changes {
     /// Nothing changed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl<T> Default for InIdOrder<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
@@ -218,12 +245,17 @@ impl Change {
         set(self.level.is_some(), bit::LEVEL);
         mask
     }
+}
 
-    fn encode_after<E: Encoder>(&self, previous: u32, encoder: &mut E) -> Result<(), EncodeError> {
+impl ByIdOrder for Change {
+    fn id(&self) -> CharacterId {
+        self.id
+    }
+
+    fn encode_rest<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         fn field<T: Encode, E: Encoder>(field: &Option<T>, encoder: &mut E) -> Result<(), EncodeError> {
             field.as_ref().map_or(Ok(()), |value| value.encode(encoder))
         }
-        (self.id.0 - previous).encode(encoder)?;
         self.mask().encode(encoder)?;
         field(&self.position, encoder)?;
         field(&self.yaw, encoder)?;
@@ -237,15 +269,10 @@ impl Change {
         field(&self.level, encoder)
     }
 
-    fn decode_after<D: Decoder>(previous: u32, decoder: &mut D) -> Result<Self, DecodeError>
+    fn decode_rest<D: Decoder>(id: CharacterId, decoder: &mut D) -> Result<Self, DecodeError>
     where
         D::Context: Sized,
     {
-        let difference = u32::decode(decoder)?;
-        let id = match previous.checked_add(difference) {
-            Some(id) if difference > 0 => CharacterId(id),
-            _ => return Err(DecodeError::Other("ids do not ascend")),
-        };
         let mask = u16::decode(decoder)?;
         if mask & !bit::ALL != 0 || (mask & bit::NEW_HERE != 0 && mask != bit::ALL) {
             return Err(DecodeError::Other("no such mask of a change"));
@@ -281,35 +308,47 @@ impl Change {
     }
 }
 
-impl Encode for Changes {
+impl<T: ByIdOrder> Encode for InIdOrder<T> {
     fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         (self.0.len() as u64).encode(encoder)?;
         let mut previous = 0;
         for change in &self.0 {
-            change.encode_after(previous, encoder)?;
-            previous = change.id.0;
+            let CharacterId(id) = change.id();
+            (id - previous).encode(encoder)?;
+            change.encode_rest(encoder)?;
+            previous = id;
         }
         Ok(())
     }
 }
 
-impl<Context> Decode<Context> for Changes {
+impl<T: ByIdOrder, Context> Decode<Context> for InIdOrder<T> {
     fn decode<D: Decoder<Context = Context>>(decoder: &mut D) -> Result<Self, DecodeError> {
         let length = usize::try_from(u64::decode(decoder)?).unwrap_or(usize::MAX);
         if length > CHARACTERS_MAX {
             return Err(DecodeError::Other("more changes than there can be characters"));
         }
         // Claimed for good: a change of three bytes is a large struct.
-        decoder.claim_container_read::<Change>(length)?;
+        decoder.claim_container_read::<T>(length)?;
         let mut changes = Vec::new();
-        let mut previous = 0;
+        let mut previous: u32 = 0;
         for _ in 0..length {
-            let change = Change::decode_after(previous, decoder)?;
-            previous = change.id.0;
-            changes.push(change);
+            let difference = u32::decode(decoder)?;
+            let id = match previous.checked_add(difference) {
+                Some(id) if difference > 0 => id,
+                _ => return Err(DecodeError::Other("ids do not ascend")),
+            };
+            changes.push(T::decode_rest(CharacterId(id), decoder)?);
+            previous = id;
         }
         Ok(Self(changes))
     }
 }
 
-impl_borrow_decode!(Changes);
+impl<'de, T: ByIdOrder, Context> bincode::BorrowDecode<'de, Context> for InIdOrder<T> {
+    fn borrow_decode<D: bincode::de::BorrowDecoder<'de, Context = Context>>(
+        decoder: &mut D,
+    ) -> Result<Self, DecodeError> {
+        Self::decode(decoder)
+    }
+}

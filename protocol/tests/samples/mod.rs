@@ -5,7 +5,8 @@ use protocol::message::{
     Area, ClientMessage, ClockState, Desync, Feed, Hello, Need, Origin, Resume, Role, ServerMessage, Turn,
     View, Welcome,
 };
-use protocol::state::{Blockage, Change, Changes, Flags, Newcomer, Path, Retry, State, Targets};
+use protocol::packed::{Arrival, Motion, PackedChange, PackedState, Posture, Route};
+use protocol::state::{Blockage, Change, Changes, Flags, InIdOrder, Newcomer, Path, Retry, State, Targets};
 use protocol::{Blob, Bundle, Code};
 use sim::bounded::{List, Text};
 use sim::{
@@ -17,6 +18,17 @@ pub(crate) fn client() -> Vec<(String, ClientMessage)> {
         (
             "Hello, a player".to_owned(),
             ClientMessage::Hello(Box::new(hello())),
+        ),
+        (
+            "Hello, an observer".to_owned(),
+            ClientMessage::Hello(Box::new(Hello {
+                features: protocol::FEATURE_PACKED_STATES,
+                role: Role::Watcher,
+                feed: Feed::State,
+                name: Text::default(),
+                definition: Need::No,
+                ..hello()
+            })),
         ),
         (
             "Hello, everything set".to_owned(),
@@ -299,6 +311,26 @@ pub(crate) fn server() -> Vec<(String, ServerMessage)> {
                 message: Text::cut(""),
             },
         ),
+        (
+            "PackedState, whole",
+            ServerMessage::PackedState(Box::new(PackedState {
+                tick: 20,
+                span: 0,
+                map: Some(map_state()),
+                changed: InIdOrder::new(vec![arrival(1), arrival(300)]).expect("ascending"),
+                gone: list([]),
+            })),
+        ),
+        (
+            "PackedState, differences",
+            ServerMessage::PackedState(Box::new(PackedState {
+                tick: 21,
+                span: 1,
+                map: None,
+                changed: InIdOrder::new(packed_differences()).expect("ascending"),
+                gone: list([CharacterId(9), CharacterId(10)]),
+            })),
+        ),
     ])
 }
 
@@ -344,7 +376,10 @@ pub(crate) fn bundles() -> Vec<(String, Bundle)> {
 }
 
 fn hello() -> Hello {
-    Hello::new(Text::cut("sample 1"), Text::cut("Ann"))
+    Hello {
+        features: 0,
+        ..Hello::new(Text::cut("sample 1"), Text::cut("Ann"))
+    }
 }
 
 fn commands() -> Vec<(String, Command)> {
@@ -597,6 +632,88 @@ fn differences() -> Vec<Change> {
             flags: Some(Flags::default()),
             ..of(16_384)
         },
+    ]
+}
+
+/// As [`newcomer`], and it walks.
+fn arrival(id: u32) -> PackedChange {
+    let whole = newcomer(id);
+    PackedChange {
+        id: CharacterId(id),
+        position: whole.position,
+        yaw: whole.yaw,
+        posture: Some(Posture {
+            flags: whole.flags.expect("it is whole"),
+            animation: Animation::Walk,
+        }),
+        index: Some(0),
+        route: Some(Route {
+            waypoints: list([Point::new(fixed("5"), fixed("6"))]),
+            walk_target: None,
+            requested_walk_target: Some(Point::new(fixed("5"), fixed("6.5"))),
+        }),
+        blockage: whole.blockage,
+        retry: whole.retry,
+        new_here: whole.new_here.map(|who| Arrival {
+            who,
+            level: 0,
+            motion: Motion {
+                step: Point::from_raw(9_175, -1),
+                turn: fixed("-1"),
+            },
+        }),
+    }
+}
+
+/// Each field alone, and several together.
+fn packed_differences() -> Vec<PackedChange> {
+    let whole = arrival(0);
+    let of = |id: u32| PackedChange {
+        id: CharacterId(id),
+        ..PackedChange::default()
+    };
+    vec![
+        PackedChange {
+            position: Some(Point::from_raw(1, -1)),
+            ..of(1)
+        },
+        PackedChange {
+            yaw: Some(Fixed::from_raw(-65_536)),
+            ..of(2)
+        },
+        PackedChange {
+            posture: Some(Posture::default()),
+            ..of(3)
+        },
+        PackedChange {
+            index: Some(3),
+            ..of(4)
+        },
+        PackedChange {
+            route: Some(Route::default()),
+            ..of(5)
+        },
+        PackedChange {
+            blockage: Some(Blockage::default()),
+            ..of(6)
+        },
+        PackedChange {
+            retry: whole.retry,
+            ..of(7)
+        },
+        PackedChange {
+            position: Some(Point::from_raw(-9_175, 1)),
+            yaw: Some(Fixed::from_raw(0x8000)),
+            posture: Some(Posture::default()),
+            index: Some(0),
+            route: Some(Route {
+                waypoints: list([]),
+                walk_target: Some(Point::new(fixed("5"), fixed("6"))),
+                requested_walk_target: None,
+            }),
+            ..of(300)
+        },
+        arrival(16_384),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::message::{self, Hello, Need, Role, View, Welcome};
-use protocol::{Code, FEATURES, ServerMessage, VERSION};
+use protocol::{Code, FEATURE_PACKED_STATES, FEATURES, ServerMessage, VERSION};
 use sim::bounded::List;
 use sim::{CharacterId, Command, Kind};
 
@@ -17,7 +17,14 @@ use crate::journal::record::{Record, SessionState};
 impl Location {
     /// Somebody asks for admission.
     pub(super) fn enter(&mut self, id: ConnectionId, hello: &Hello, token: Token, out: &mut Vec<Output>) {
-        let connection = Connection::new(id, token, feed(hello), self.needs_definition(hello.definition));
+        let needs_definition = self.needs_definition(hello.definition);
+        let connection = Connection::new(
+            id,
+            token,
+            feed(hello),
+            hello.features & FEATURES,
+            needs_definition,
+        );
         let entered = self.check(hello).and_then(|()| match &hello.resume {
             Some(resume) => self.resume(resume, hello.role, connection, out),
             None => self.open(hello, connection, out),
@@ -224,7 +231,7 @@ impl Location {
         let answers_alone = matches!(connection.feed, Feed::Answers);
         let frame = encode(&ServerMessage::Welcome(Box::new(Welcome {
             version: VERSION,
-            features: FEATURES,
+            features: connection.features,
             run: self.run,
             session: number,
             token: connection.token,
@@ -365,7 +372,10 @@ type Refusal = (Code, &'static str);
 fn feed(hello: &Hello) -> Feed {
     match hello.feed {
         message::Feed::Lockstep => Feed::Lockstep,
-        message::Feed::State => Feed::State(Box::new(StateFeed::new(hello.view.unwrap_or(View::ALL)))),
+        message::Feed::State => {
+            let packed = hello.features & FEATURES & FEATURE_PACKED_STATES != 0;
+            Feed::State(Box::new(StateFeed::new(hello.view.unwrap_or(View::ALL), packed)))
+        }
         message::Feed::Answers => Feed::Answers,
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Location {
     roster: Roster,
     history: History,
     downloads: Downloads,
+    /// What those with the State feed were told.
+    state_groups: state_feed::Groups,
     /// Who waits for the parts' digests of a tick.
     desynced: BTreeMap<u64, Vec<ConnectionId>>,
     counters: Counters,
@@ -96,6 +98,7 @@ impl Location {
                 definition.tick_rate(),
             ),
             downloads: Downloads::default(),
+            state_groups: state_feed::Groups::default(),
             desynced: BTreeMap::new(),
             counters: Counters::default(),
             storage: StorageWatch::default(),

@@ -86,6 +86,8 @@ pub(crate) struct Connection {
     pub(crate) needs_definition: bool,
     /// What it receives.
     pub(crate) feed: Feed,
+    /// The feature bits that both sides know.
+    pub(crate) features: u64,
     /// Its Welcome is on its way.
     pub(crate) welcomed: bool,
     /// Turns are on their way to it.
@@ -114,12 +116,19 @@ pub(crate) enum Feed {
 
 impl Connection {
     /// A new one that has received nothing yet.
-    pub(crate) fn new(id: ConnectionId, token: Token, feed: Feed, needs_definition: bool) -> Self {
+    pub(crate) fn new(
+        id: ConnectionId,
+        token: Token,
+        feed: Feed,
+        features: u64,
+        needs_definition: bool,
+    ) -> Self {
         Self {
             id,
             token,
             needs_definition,
             feed,
+            features,
             welcomed: false,
             following: false,
             snapshot_tick: 0,

@@ -143,6 +143,7 @@ impl Location {
             )
         };
         if !self.roster.iter().any(observed) {
+            self.state_groups.retire(tick);
             return;
         }
         let map = self.world.map_state();
@@ -164,7 +165,7 @@ impl Location {
             else {
                 continue;
             };
-            match feed.frames(&scene, own) {
+            match self.state_groups.frames(feed, &scene, own) {
                 Ok(Some((frames, whole))) => {
                     out.push(Output::Send(*id, Parcel::State { tick, whole, frames }));
                 }
@@ -175,6 +176,7 @@ impl Location {
                 }
             }
         }
+        self.state_groups.retire(tick);
         for connection in too_large {
             // A whole one would not fit either; whoever comes back with a smaller view can be shown something.
             let (code, message) = (Code::CLOSE_FRAME_TOO_LARGE, "more in view than a frame holds");
