@@ -13,7 +13,7 @@ use sim::{CharacterId, Command, World};
 use crate::connection::{self, Connection, Lost, OpenFailure, Opened};
 use crate::event::{ClientEvent, Ending};
 use crate::lockstep::Lockstep;
-use crate::observer::Observer;
+use crate::observer::{Observer, Tally};
 use crate::options::Options;
 use crate::random::Random;
 use crate::session::{Session, SessionError, TooManyCommands};
@@ -59,6 +59,10 @@ pub struct Statistics {
     pub bytes_in: u64,
     /// Bytes sent, likewise.
     pub bytes_out: u64,
+    /// Bytes of States that were differences and of Events, frames included.
+    pub difference_bytes: u64,
+    /// What a State feed told.
+    pub observed: Tally,
     /// Connections that were lost.
     pub disconnects: u64,
     /// Times that it was welcomed again, resumed or as somebody new.
@@ -200,9 +204,11 @@ impl Client {
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics;
+        statistics.observed = self.session.observed();
         if let Link::Up(connection, _) = &self.link {
             statistics.bytes_in += connection.traffic().bytes_in;
             statistics.bytes_out += connection.traffic().bytes_out;
+            statistics.difference_bytes += connection.traffic().difference_bytes;
         }
         statistics
     }

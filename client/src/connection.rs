@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes, BytesMut};
-use protocol::frame::FRAME_BYTES_FROM_CLIENT_MAX;
+use protocol::frame::{FRAME_BYTES_FROM_CLIENT_MAX, LENGTH_BYTES};
 use protocol::handshake::{Answer, AnswerError, ClientHandshake};
 use protocol::message::{ClientMessage, ServerMessage};
 use protocol::{FrameError, FrameReader, WireError, frame, wire};
@@ -52,6 +52,8 @@ pub(crate) enum Lost {
 pub(crate) struct Traffic {
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
+    /// Of those that came: States that were differences, and Events.
+    pub(crate) difference_bytes: u64,
 }
 
 /// An admitted connection.
@@ -101,6 +103,7 @@ async fn shake_hands(target: &Target, hello: &[u8], hello_sent: &mut bool) -> Re
     let mut traffic = Traffic {
         bytes_in: 0,
         bytes_out: hello.len() as u64,
+        difference_bytes: 0,
     };
     let mut handshake = ClientHandshake::new();
     let answer = loop {
@@ -129,10 +132,23 @@ async fn shake_hands(target: &Target, hello: &[u8], hello_sent: &mut bool) -> Re
 impl Connection {
     /// The next message that has come; `None`: [`Connection::exchange`] has to bring more.
     pub(crate) fn next_message(&mut self) -> Result<Option<ServerMessage>, Lost> {
-        match self.reader.next_payload()? {
-            Some(payload) => Ok(Some(wire::decode_server(&payload)?)),
-            None => Ok(None),
+        let Some(payload) = self.reader.next_payload()? else {
+            return Ok(None);
+        };
+        let message = wire::decode_server(&payload)?;
+        if matches!(
+            &message,
+            ServerMessage::State(_) | ServerMessage::PackedState(_) | ServerMessage::Event { .. }
+        ) {
+            let bytes = (LENGTH_BYTES + payload.len()) as u64;
+            let whole = match &message {
+                ServerMessage::State(state) => state.base.is_none(),
+                ServerMessage::PackedState(state) => state.span == 0,
+                _ => false,
+            };
+            self.traffic.difference_bytes += if whole { 0 } else { bytes };
         }
+        Ok(Some(message))
     }
 
     /// Queues a message.

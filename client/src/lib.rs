@@ -56,7 +56,7 @@ mod tls;
 pub use client::{Client, Statistics};
 pub use event::{Answer, ClientEvent, Ending};
 pub use lockstep::{Lockstep, LockstepError, Simulation};
-pub use observer::{Observed, Observer, ObserverError};
+pub use observer::{Observed, Observer, ObserverError, Tally};
 pub use options::{Definitions, Options, Reconnect, Tickets};
 pub use parts::PartsError;
 pub use random::Random;

@@ -34,6 +34,18 @@ pub struct Tally {
     pub moves: u64,
 }
 
+impl std::ops::Add for Tally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            differences: self.differences + other.differences,
+            wholes: self.wholes + other.wholes,
+            moves: self.moves + other.moves,
+        }
+    }
+}
+
 /// A character as an observer knows it: the true state after the step of [`Observer::tick`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {

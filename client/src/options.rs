@@ -36,6 +36,8 @@ pub struct Options {
     pub feed: Feed,
     /// What a State feed shows; `None`: all, every tick.
     pub view: Option<View>,
+    /// Offer packed states, which take a third of the bytes of plain ones.
+    pub packed_states: bool,
     /// Whether a lockstep client keeps a World.
     pub simulation: Simulation,
     /// Download the definition even where no World is kept.
@@ -62,6 +64,7 @@ impl Options {
             role: Role::Player,
             feed: Feed::Lockstep,
             view: None,
+            packed_states: true,
             simulation: Simulation::Run,
             want_definition: false,
             definitions: Definitions::default(),
@@ -92,6 +95,9 @@ impl Options {
         hello.role = self.role;
         hello.feed = self.feed;
         hello.view = self.view;
+        if !self.packed_states {
+            hello.features &= !protocol::FEATURE_PACKED_STATES;
+        }
         let needed =
             self.want_definition || (self.feed == Feed::Lockstep && self.simulation == Simulation::Run);
         hello.definition = match self.definitions.newest() {

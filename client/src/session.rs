@@ -10,7 +10,7 @@ use sim::{CharacterId, Command};
 
 use crate::event::{Answer, ClientEvent};
 use crate::lockstep::{Lockstep, LockstepError, Progress, Simulation};
-use crate::observer::{Observer, ObserverError};
+use crate::observer::{Observer, ObserverError, Tally};
 use crate::options::Options;
 
 /// Commands without an answer that a session may have; a server takes no more (spec 4.5).
@@ -44,6 +44,8 @@ pub(crate) struct Session {
     identity: Option<Identity>,
     characters: Vec<CharacterId>,
     follower: Follower,
+    /// What the followers of earlier connections were told.
+    observed: Tally,
     next_sequence: u64,
     unanswered: BTreeMap<u64, Unanswered>,
     /// Commands are sent at once from Welcome on; before, they wait.
@@ -87,6 +89,7 @@ impl Session {
             identity: None,
             characters: Vec::new(),
             follower: Follower::Nothing,
+            observed: Tally::default(),
             next_sequence: 1,
             unanswered: BTreeMap::new(),
             welcomed: false,
@@ -157,7 +160,10 @@ impl Session {
                 let lockstep = Lockstep::new(welcome, self.options.simulation, known)?;
                 self.follower = Follower::Lockstep(Box::new(lockstep));
             }
-            (_, Feed::State) => self.follower = Follower::Observer(Box::default()),
+            (_, Feed::State) => {
+                self.observed = self.observed();
+                self.follower = Follower::Observer(Box::default());
+            }
             (_, Feed::Answers) => self.follower = Follower::Nothing,
         }
         self.events.push_back(ClientEvent::Joined {
@@ -188,6 +194,7 @@ impl Session {
     /// The session is over; the next Hello asks for a new one.
     pub(crate) fn lose(&mut self, code: Code) {
         self.identity = None;
+        self.observed = self.observed();
         self.follower = Follower::Nothing;
         self.characters.clear();
         self.events.push_back(ClientEvent::SessionLost {
@@ -416,6 +423,12 @@ impl Session {
 
     pub(crate) fn unanswered(&self) -> usize {
         self.unanswered.len()
+    }
+
+    /// What a State feed told, over all connections.
+    pub(crate) fn observed(&self) -> Tally {
+        let now = self.observer().map(Observer::tally).unwrap_or_default();
+        self.observed + now
     }
 
     pub(crate) fn characters(&self) -> &[CharacterId] {
