@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::Code;
+use protocol::{Code, Report};
 use protocol::handshake::{Answer as Admission, ClientHandshake};
 use protocol::message::{ServerMessage, View};
 use sim::{CharacterId, Command, World};
@@ -189,6 +189,12 @@ impl Client {
     /// Lockstep: the state of following.
     pub fn lockstep(&self) -> Option<&Lockstep> {
         self.session.lockstep()
+    }
+
+    /// Lockstep: what to keep of the last step at which the digests differed; complete with the server's side of it after
+    /// [`ClientEvent::Different`]. [`crate::write_report`] makes a file of it.
+    pub fn desync_report(&self) -> Option<Report> {
+        self.session.lockstep().and_then(Lockstep::report)
     }
 
     /// State feed: the table of characters.

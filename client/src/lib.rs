@@ -37,7 +37,8 @@
 //! ```
 //!
 //! For programs with IO of their own, [`Lockstep`] and [`Observer`] are what follows the two feeds, without any IO.
-//! [`bot`] has what a bot does when nobody tells it anything.
+//! A client whose World differs is healed by a snapshot; [`Client::desync_report`] and [`write_report`] keep what
+//! differed, for `lockstepd diff`. [`bot`] has what a bot does when nobody tells it anything.
 
 pub mod bot;
 mod client;
@@ -46,8 +47,10 @@ mod event;
 pub mod lockstep;
 pub mod observer;
 mod options;
+mod parted;
 mod parts;
 mod random;
+mod report;
 mod session;
 mod stream;
 #[cfg(feature = "tls")]
@@ -60,6 +63,7 @@ pub use observer::{Observed, Observer, ObserverError, Tally};
 pub use options::{Definitions, Options, Reconnect, Tickets};
 pub use parts::PartsError;
 pub use random::Random;
+pub use report::write_report;
 pub use session::{COMMANDS_WAITING_MAX, SessionError, TooManyCommands};
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};

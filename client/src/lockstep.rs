@@ -9,11 +9,13 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use protocol::bundle::{self, BUNDLE_BYTES_MAX, BundleError};
 use protocol::message::{Desync, Part, Turn, Welcome};
-use protocol::{Blob, Bundle};
+use protocol::{Blob, Bundle, ClientMessage, Report};
 use sim::{CharacterId, Command, Definition, Event, RULESET, SnapshotError, World, ruleset_hash};
 
+use crate::parted::Parted;
 use crate::parts::{Parts, PartsError};
 
 /// Turns kept while a snapshot comes: as long as a server keeps one alive, at the fastest tick rate.
@@ -41,15 +43,20 @@ pub struct Lockstep {
     snapshot: Option<(u64, Vec<u8>)>,
     turns: VecDeque<Turn>,
     phase: Phase,
+    /// The bytes of the definition's bundle, for a report.
+    bundle: Option<Bytes>,
+    /// The state after the last step at which the digests differed.
+    parted: Option<Box<Parted>>,
 }
 
 /// What the Welcome says that has to fit.
 #[derive(Clone, Copy, Debug)]
-struct Expected {
-    run: [u8; 16],
-    definition: [u8; 32],
-    ruleset: u32,
-    ruleset_hash: u64,
+pub(crate) struct Expected {
+    pub(crate) session: u64,
+    pub(crate) run: [u8; 16],
+    pub(crate) definition: [u8; 32],
+    pub(crate) ruleset: u32,
+    pub(crate) ruleset_hash: u64,
 }
 
 #[derive(Debug)]
@@ -193,6 +200,8 @@ impl Lockstep {
             snapshot: None,
             turns: VecDeque::new(),
             phase: Phase::Waiting,
+            bundle: None,
+            parted: None,
         };
         lockstep.check_ruleset_number()?;
         if let Some((hash, definition)) = definition.filter(|(hash, _)| *hash == welcome.definition) {
@@ -212,6 +221,7 @@ impl Lockstep {
         self.check_ruleset_number()?;
         if before.definition != self.welcome.definition {
             self.definition = None;
+            self.bundle = None;
         }
         if before.run != self.welcome.run || before.definition != self.welcome.definition {
             self.phase = Phase::Waiting;
@@ -251,7 +261,18 @@ impl Lockstep {
         let definition = Bundle::decode(&bytes)?
             .definition("definition")
             .map_err(LockstepError::Definition)?;
+        self.bundle = Some(bytes.into());
         self.define(hash, definition)
+    }
+
+    /// The bytes of the definition's bundle, if they were downloaded here or given to [`Lockstep::set_bundle`].
+    pub fn bundle(&self) -> Option<&Bytes> {
+        self.bundle.as_ref()
+    }
+
+    /// Where the definition was known already: the bytes of its bundle, so that a report can hold them.
+    pub fn set_bundle(&mut self, bundle: Bytes) {
+        self.bundle = Some(bundle);
     }
 
     /// A part of a snapshot has come. Until it is whole, turns are kept.
@@ -328,6 +349,15 @@ impl Lockstep {
             Progress::OutOfOrder { expected, found } => found > expected,
             Progress::Loaded { .. } | Progress::Stepped { .. } => false,
         };
+        if let Progress::Desynced {
+            tick,
+            expected,
+            computed: _,
+        } = progress
+            && let Phase::Following(Body::World(world)) = &self.phase
+        {
+            self.parted = Some(Box::new(Parted::new(tick, expected, world)));
+        }
         if stalls && let Phase::Following(body) = std::mem::replace(&mut self.phase, Phase::Waiting) {
             self.phase = Phase::Stalled(body);
         }
@@ -371,19 +401,24 @@ impl Lockstep {
             .map(|(hash, definition)| (hash, definition))
     }
 
-    /// Where this World and the server's differ, if it stands at the step that the server speaks of.
-    pub fn difference(&self, desync: &Desync) -> Option<Difference> {
-        let world = self
-            .world()
-            .filter(|world| world.tick() == desync.tick.saturating_add(1))?;
-        let ours = world.sections();
-        Some(Difference {
-            tick: desync.tick,
-            clock: ours.clock != desync.clock,
-            map: ours.map != desync.map,
-            planner: ours.planner != desync.planner,
-            characters: differing(&ours.characters, &desync.characters),
-        })
+    /// The server says at which step and in what the Worlds differ: remembers that for the report, and says where, if the
+    /// last step at which the digests differed is that one. A snapshot may have replaced the World since.
+    pub fn desynced(&mut self, desync: &Desync) -> Option<Difference> {
+        self.parted.as_mut()?.told(desync)
+    }
+
+    /// What to keep of the last step at which the digests differed: this World after it, with the definition if its bytes
+    /// are known.
+    pub fn report(&self) -> Option<Report> {
+        let (parted, (_, definition)) = (self.parted.as_ref()?, self.definition.as_ref()?);
+        Some(parted.report(&self.welcome, definition, self.bundle.as_ref()))
+    }
+
+    /// The messages with which the World after step `tick` goes to a server that asked for it; none if that is not the
+    /// last step at which the digests differed, or if the World is larger than a server takes.
+    pub fn report_messages(&self, tick: u64) -> Vec<ClientMessage> {
+        let parted = self.parted.as_ref();
+        parted.map_or(Vec::new(), |parted| parted.messages(tick))
     }
 
     fn define(&mut self, hash: [u8; 32], definition: Definition) -> Result<(), LockstepError> {
@@ -448,6 +483,7 @@ impl Lockstep {
 impl Expected {
     fn of(welcome: &Welcome) -> Self {
         Self {
+            session: welcome.session,
             run: welcome.run,
             definition: welcome.definition,
             ruleset: welcome.ruleset,
@@ -503,36 +539,6 @@ impl Body {
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "at tick {}", self.next_tick())
-    }
-}
-
-/// Ids whose digests differ or that only one list has; both in id order.
-fn differing(ours: &[(u32, u64)], theirs: &[(CharacterId, u64)]) -> Vec<CharacterId> {
-    let mut ours: VecDeque<_> = ours
-        .iter()
-        .map(|&(id, digest)| (CharacterId(id), digest))
-        .collect();
-    let mut theirs: VecDeque<_> = theirs.iter().copied().collect();
-    let mut ids = Vec::new();
-    loop {
-        match (ours.front().copied(), theirs.front().copied()) {
-            (None, None) => return ids,
-            (Some(own), Some(their)) if own.0 == their.0 => {
-                if own.1 != their.1 {
-                    ids.push(own.0);
-                }
-                ours.pop_front();
-                theirs.pop_front();
-            }
-            (Some(own), other) if other.is_none_or(|their| own.0 < their.0) => {
-                ids.push(own.0);
-                ours.pop_front();
-            }
-            (_, other) => {
-                ids.extend(other.map(|their| their.0));
-                theirs.pop_front();
-            }
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use protocol::message::{Feed, Hello, Need, Role, View};
 use sim::Definition;
 use sim::bounded::{Text, TooLong};
@@ -169,6 +170,8 @@ pub struct Definitions(Arc<Mutex<Known>>);
 struct Known {
     /// With the number of its insertion.
     definitions: BTreeMap<[u8; 32], (u64, Definition)>,
+    /// The bytes of some of them, for reports.
+    bundles: BTreeMap<[u8; 32], Bytes>,
     inserted: u64,
 }
 
@@ -183,8 +186,22 @@ impl Definitions {
             let oldest = known.definitions.iter().min_by_key(|(_, (number, _))| *number);
             if let Some(hash) = oldest.map(|(hash, _)| *hash) {
                 known.definitions.remove(&hash);
+                known.bundles.remove(&hash);
             }
         }
+    }
+
+    /// Keeps the bytes of a definition's bundle as well, if the definition is known: a desync report then holds them.
+    pub fn insert_bundle(&self, hash: [u8; 32], bundle: Bytes) {
+        let mut known = self.lock();
+        if known.definitions.contains_key(&hash) {
+            known.bundles.insert(hash, bundle);
+        }
+    }
+
+    /// The bytes of the bundle with this hash.
+    pub fn bundle(&self, hash: &[u8; 32]) -> Option<Bytes> {
+        self.lock().bundles.get(hash).cloned()
     }
 
     /// The definition with this hash.

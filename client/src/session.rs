@@ -157,7 +157,10 @@ impl Session {
             (_, Feed::Lockstep) => {
                 let known = self.options.definitions.get(&welcome.definition);
                 let known = known.map(|definition| (welcome.definition, definition));
-                let lockstep = Lockstep::new(welcome, self.options.simulation, known)?;
+                let mut lockstep = Lockstep::new(welcome, self.options.simulation, known)?;
+                if let Some(bundle) = self.options.definitions.bundle(&welcome.definition) {
+                    lockstep.set_bundle(bundle);
+                }
                 self.follower = Follower::Lockstep(Box::new(lockstep));
             }
             (_, Feed::State) => {
@@ -217,7 +220,12 @@ impl Session {
                 .snapshot_part(tick, part, parts, &bytes)?,
             ServerMessage::Turn(turn) => self.following("Turn")?.turn(turn)?,
             ServerMessage::Desync(desync) => {
-                let difference = self.following("Desync")?.difference(&desync);
+                let lockstep = self.following("Desync")?;
+                let difference = lockstep.desynced(&desync);
+                if desync.want_report {
+                    let report = lockstep.report_messages(desync.tick);
+                    self.outgoing.extend(report);
+                }
                 self.events.extend(difference.map(ClientEvent::Different));
             }
             ServerMessage::State(state) => {
@@ -472,8 +480,11 @@ impl Session {
         let lockstep = self.following("Definition")?;
         lockstep.definition_part(part, parts, bytes)?;
         if let Some((hash, definition)) = lockstep.definition() {
-            let (hash, definition) = (*hash, definition.clone());
+            let (hash, definition, bundle) = (*hash, definition.clone(), lockstep.bundle().cloned());
             self.options.definitions.insert(hash, definition);
+            if let Some(bundle) = bundle {
+                self.options.definitions.insert_bundle(hash, bundle);
+            }
         }
         Ok(())
     }

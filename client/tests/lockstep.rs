@@ -6,6 +6,7 @@ mod common;
 use client::lockstep::{Difference, Progress, TURNS_KEPT_MAX};
 use client::{Lockstep, LockstepError, Simulation};
 use common::Authority;
+use protocol::ClientMessage;
 use protocol::message::{Desync, Turn, Welcome};
 use sim::bounded::List;
 use sim::{CharacterId, Command, World};
@@ -27,7 +28,10 @@ fn progress(lockstep: &mut Lockstep) -> String {
 /// A client that was just welcomed and knows the definition.
 fn welcomed(authority: &Authority) -> Lockstep {
     let known = (authority.bundle.hash(), authority.definition.clone());
-    Lockstep::new(&authority.welcome(), Simulation::Run, Some(known)).expect("our ruleset")
+    let mut lockstep =
+        Lockstep::new(&authority.welcome(), Simulation::Run, Some(known)).expect("our ruleset");
+    lockstep.set_bundle(authority.bundle.encode().into());
+    lockstep
 }
 
 /// A client that is in step at the authority's tick.
@@ -157,17 +161,32 @@ fn a_differing_digest_stops_it_and_the_difference_has_a_name() {
         planner: false,
         characters: vec![CharacterId(1)],
     };
-    assert_eq!(lockstep.difference(&desync), Some(expected));
+    assert_eq!(lockstep.desynced(&desync), Some(expected));
     desync.characters = List::new(vec![(CharacterId(50), 1)]).expect("few");
     desync.map ^= 1;
-    let difference = lockstep.difference(&desync).expect("at this tick");
+    let difference = lockstep.desynced(&desync).expect("at this tick");
     assert!(difference.map && !difference.clock);
     assert_eq!(difference.characters, [1, 50, 100].map(CharacterId));
+    let kept = lockstep.world().expect("it stopped there").snapshot();
     desync.tick = 4;
-    assert_eq!(lockstep.difference(&desync), None);
+    assert_eq!(lockstep.desynced(&desync), None);
+    assert!(lockstep.report_messages(4).is_empty(), "of another step");
 
     give_snapshot(&mut lockstep, &authority);
     assert_eq!(progress(&mut lockstep), "L5");
+    // The server's word may come after its snapshot: what differed is still known.
+    desync.tick = 3;
+    assert!(lockstep.desynced(&desync).is_some());
+    let report = lockstep.report().expect("of the step that differed");
+    assert_eq!((report.next_tick, report.session), (4, 7));
+    assert_eq!((report.expected, &report.snapshot[..]), (server.world.digest(), &kept[..]));
+    assert_eq!(report.sections.as_ref().map(|sections| sections.map), Some(desync.map));
+    let bundle = report.bundle().expect("a good one").expect("it was downloaded");
+    assert_eq!(bundle.hash(), authority.bundle.hash());
+    let [ClientMessage::DesyncReport { tick, part, parts, bytes }] = &lockstep.report_messages(3)[..] else {
+        panic!("a small World goes in one part");
+    };
+    assert_eq!((*tick, *part, *parts, &bytes[..]), (3, 0, 1, &kept[..]));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub const FILES_MAX: usize = 4_096;
 /// Bytes of a map file's path.
 pub const PATH_BYTES_MAX: usize = 4_096;
 
+const COMPRESSION_LEVEL: i32 = 3;
+
 /// Decoded, a bundle has the bytes of its files and a little for each name.
 const BUNDLE_DECODED_BYTES_MAX: usize = 2 * BUNDLE_BYTES_MAX;
 
@@ -48,6 +50,12 @@ pub enum BundleError {
     /// Not a bundle.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// A definition with another hash than it should have.
+    #[error("not the definition that is named")]
+    Other,
+    /// Not compressed bytes of the length that is named.
+    #[error("cannot be unpacked: {0}")]
+    Unpack(std::io::Error),
 }
 
 impl Bundle {
@@ -94,6 +102,29 @@ impl Bundle {
         wire::decode::<Self, BUNDLE_DECODED_BYTES_MAX>(bytes)?.checked()
     }
 
+    /// The canonical bytes compressed: their length as a `u64` as on the wire, then one zstd frame. So the journal's
+    /// Definition record and a [`Report`](crate::Report) hold it.
+    pub fn pack(&self) -> Vec<u8> {
+        pack(&self.encode())
+    }
+
+    /// From what [`Bundle::pack`] gave.
+    ///
+    /// # Errors
+    /// Not exactly that, or more than a definition may be.
+    pub fn unpack(packed: &[u8]) -> Result<Self, BundleError> {
+        let (length, frame) = wire::decode_prefix::<u64, 9>(packed)?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > BUNDLE_BYTES_MAX {
+            return Err(BundleError::TooLarge(length));
+        }
+        let bytes = zstd::bulk::decompress(frame, length).map_err(BundleError::Unpack)?;
+        if bytes.len() != length {
+            return Err(BundleError::TooLarge(bytes.len()));
+        }
+        Self::decode(&bytes)
+    }
+
     /// BLAKE3 of the canonical bytes.
     pub fn hash(&self) -> [u8; 32] {
         hash(&self.encode())
@@ -120,6 +151,13 @@ impl Bundle {
             Err(BundleError::Order)
         }
     }
+}
+
+/// As [`Bundle::pack`], of the canonical bytes.
+pub fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = wire::encode(&(bytes.len() as u64));
+    packed.extend(zstd::bulk::compress(bytes, COMPRESSION_LEVEL).expect("memory takes the compressed bytes"));
+    packed
 }
 
 /// The hash of a bundle of which the canonical bytes are at hand.

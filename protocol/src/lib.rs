@@ -5,6 +5,7 @@
 //! - [`handshake`]: the first frames of a connection as state machines, one for each side.
 //! - [`codes`]: the numbers that name a refusal, a close, an outcome.
 //! - [`bundle`]: a location's definition as one value with one hash.
+//! - [`report`]: a World at a tick with what it was made from, as a file: desync reports, snapshots.
 //! - [`wire`]: the one place that knows the encoding library.
 //!
 //! Commands, events and characters are `sim`'s own types: what is played is what is sent and what is recorded.
@@ -16,6 +17,7 @@ pub mod frame;
 pub mod handshake;
 pub mod message;
 pub mod packed;
+pub mod report;
 pub mod state;
 pub mod wire;
 
@@ -24,6 +26,7 @@ pub use bundle::Bundle;
 pub use codes::Code;
 pub use frame::{FrameError, FrameReader};
 pub use message::{ClientMessage, Hello, Origin, ServerMessage, Turn, Welcome};
+pub use report::Report;
 pub use wire::WireError;
 
 /// The protocol version spoken here; the only one so far.

@@ -10,7 +10,7 @@
 //!   and talkers (`retry`), movement (`movement`, `neighbours`, `guard`), persistent contact (`retry`), behaviours
 //!   (`behaviour`). All paths come from one function (`planning`), all distances from one type (`space`).
 //! - The state is written as canonical bytes after every step (`digest`), which name themselves by their digest; `World::load`
-//!   reads them back (`snapshot`). [`ruleset_hash`] says which rules this build steps by (`ruleset`).
+//!   reads them back (`snapshot`), [`Contents`] shows them (`contents`). [`ruleset_hash`] says which rules this build steps by (`ruleset`).
 #![deny(clippy::float_arithmetic)]
 
 mod apply;
@@ -19,6 +19,7 @@ pub mod bounded;
 mod character;
 mod command;
 mod command_file;
+mod contents;
 mod definition;
 mod digest;
 mod event;
@@ -48,6 +49,7 @@ pub use command::{
     Outcome, PATROL_POINTS_MAX, PAYLOAD_BYTES_MAX, POLYGON_POINTS_MAX, SCRIPT_STEPS_MAX, ScriptStep, Step,
 };
 pub use command_file::{COMMAND_LINE_BYTES_MAX, parse_command_line};
+pub use contents::{ClockContents, Contents, MapContents};
 pub use definition::{Definition, Sources, map_paths};
 pub use event::Event;
 pub use location::{LOCATION_BYTES_MAX, MAP_PATH_BYTES_MAX, SPAWNS_MAX, TICK_RATES};

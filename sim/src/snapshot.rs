@@ -125,8 +125,8 @@ pub(crate) struct Clock {
 /// Section 2.
 #[derive(Encode, Decode)]
 pub(crate) struct MapsState {
-    current: Label,
-    maps: List<MapState, MAPS_MAX>,
+    pub(crate) current: Label,
+    pub(crate) maps: List<MapState, MAPS_MAX>,
 }
 
 impl MapState {
@@ -353,7 +353,7 @@ impl Character {
 }
 
 /// Takes one value off the front of `rest`.
-fn decode<T: Decode<()>>(rest: &mut &[u8]) -> Result<T, SnapshotError> {
+pub(crate) fn decode<T: Decode<()>>(rest: &mut &[u8]) -> Result<T, SnapshotError> {
     let (value, read) = bincode::decode_from_slice(rest, configuration())
         .map_err(|error| SnapshotError::Undecodable(error.to_string()))?;
     *rest = &rest[read..];
