@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::{Code, Report};
 use protocol::handshake::{Answer as Admission, ClientHandshake};
 use protocol::message::{ServerMessage, View};
+use protocol::{Code, Report};
 use sim::{CharacterId, Command, World};
 
 use crate::connection::{self, Connection, Lost, OpenFailure, Opened};

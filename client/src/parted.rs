@@ -48,7 +48,12 @@ impl Parted {
         Some(difference)
     }
 
-    pub(crate) fn report(&self, welcome: &Expected, definition: &Definition, bundle: Option<&Bytes>) -> Report {
+    pub(crate) fn report(
+        &self,
+        welcome: &Expected,
+        definition: &Definition,
+        bundle: Option<&Bytes>,
+    ) -> Report {
         Report {
             side: Side::Client,
             session: welcome.session,

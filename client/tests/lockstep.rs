@@ -179,11 +179,25 @@ fn a_differing_digest_stops_it_and_the_difference_has_a_name() {
     assert!(lockstep.desynced(&desync).is_some());
     let report = lockstep.report().expect("of the step that differed");
     assert_eq!((report.next_tick, report.session), (4, 7));
-    assert_eq!((report.expected, &report.snapshot[..]), (server.world.digest(), &kept[..]));
-    assert_eq!(report.sections.as_ref().map(|sections| sections.map), Some(desync.map));
+    assert_eq!(
+        (report.expected, &report.snapshot[..]),
+        (server.world.digest(), &kept[..])
+    );
+    assert_eq!(
+        report.sections.as_ref().map(|sections| sections.map),
+        Some(desync.map)
+    );
     let bundle = report.bundle().expect("a good one").expect("it was downloaded");
     assert_eq!(bundle.hash(), authority.bundle.hash());
-    let [ClientMessage::DesyncReport { tick, part, parts, bytes }] = &lockstep.report_messages(3)[..] else {
+    let [
+        ClientMessage::DesyncReport {
+            tick,
+            part,
+            parts,
+            bytes,
+        },
+    ] = &lockstep.report_messages(3)[..]
+    else {
         panic!("a small World goes in one part");
     };
     assert_eq!((*tick, *part, *parts, &bytes[..]), (3, 0, 1, &kept[..]));

@@ -146,7 +146,13 @@ impl Report {
 
     /// A name for its file: location, run, tick after whose step it was taken, and who made it.
     pub fn file_name(&self) -> String {
-        let allowed = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+        let allowed = |letter: char| {
+            if letter.is_ascii_alphanumeric() || letter == '-' {
+                letter
+            } else {
+                '_'
+            }
+        };
         let location: String = self.location.chars().map(allowed).collect();
         let run: String = self.run[..4].iter().map(|byte| format!("{byte:02x}")).collect();
         let tick = self.next_tick.saturating_sub(1);
