@@ -6,6 +6,7 @@
 //! - [`codes`]: the numbers that name a refusal, a close, an outcome.
 //! - [`bundle`]: a location's definition as one value with one hash.
 //! - [`report`]: a World at a tick with what it was made from, as a file: desync reports, snapshots.
+//! - [`ticket`]: signed admissions.
 //! - [`wire`]: the one place that knows the encoding library.
 //!
 //! Commands, events and characters are `sim`'s own types: what is played is what is sent and what is recorded.
@@ -19,6 +20,7 @@ pub mod message;
 pub mod packed;
 pub mod report;
 pub mod state;
+pub mod ticket;
 pub mod wire;
 
 pub use blob::Blob;
