@@ -113,36 +113,6 @@ impl Walker {
     }
 }
 
-/// Commands at ticks counted from the bot's join.
-#[derive(Clone, Debug)]
-pub struct Script {
-    lines: Arc<[(u64, Command)]>,
-    next: usize,
-}
-
-impl Script {
-    /// A script; lines of the same tick keep their order.
-    pub fn new(mut lines: Vec<(u64, Command)>) -> Self {
-        lines.sort_by_key(|(tick, _)| *tick);
-        Self {
-            lines: lines.into(),
-            next: 0,
-        }
-    }
-
-    /// The tick of the next line, counted from the join.
-    pub fn next_tick(&self) -> Option<u64> {
-        self.lines.get(self.next).map(|(tick, _)| *tick)
-    }
-
-    /// The next command, meant for `character` whatever the script says.
-    pub fn take(&mut self, character: CharacterId) -> Option<Command> {
-        let (_, command) = self.lines.get(self.next)?;
-        self.next += 1;
-        Some(meant_for(command.clone(), character))
-    }
-}
-
 /// The command with `character` in place of whoever it names as the one who acts.
 pub fn meant_for(mut command: Command, own: CharacterId) -> Command {
     match &mut command {
@@ -194,32 +164,5 @@ mod tests {
             Walker::new(places(), None, 7, Duration::ZERO).poll(second, own),
             None
         );
-    }
-
-    #[test]
-    fn a_script_is_given_by_tick_and_meant_for_its_bot() {
-        let stop = |id| Command::Stop {
-            character: CharacterId(id),
-        };
-        let mut script = Script::new(vec![
-            (5, stop(1)),
-            (2, stop(9)),
-            (
-                5,
-                Command::SwitchMap {
-                    map: Default::default(),
-                },
-            ),
-        ]);
-        let own = CharacterId(4);
-        let mut given = Vec::new();
-        while let Some(tick) = script.next_tick() {
-            given.push((tick, script.take(own)));
-        }
-        let switch = Command::SwitchMap {
-            map: Default::default(),
-        };
-        assert_eq!(given, [(2, Some(stop(4))), (5, Some(stop(4))), (5, Some(switch))]);
-        assert_eq!(script.take(own), None);
     }
 }

@@ -38,7 +38,8 @@
 //!
 //! For programs with IO of their own, [`Lockstep`] and [`Observer`] are what follows the two feeds, without any IO.
 //! A client whose World differs is healed by a snapshot; [`Client::desync_report`] and [`write_report`] keep what
-//! differed, for `lockstepd diff`. [`bot`] has what a bot does when nobody tells it anything.
+//! differed, for `lockstepd diff`. [`bot`] has what a bot does when nobody tells it anything, [`script`] what it does by
+//! a file of JSON lines.
 
 pub mod bot;
 mod client;
@@ -51,6 +52,7 @@ mod parted;
 mod parts;
 mod random;
 mod report;
+pub mod script;
 mod session;
 mod stream;
 #[cfg(feature = "tls")]

@@ -3,6 +3,7 @@
 
 mod cli;
 mod daemon;
+mod descriptors;
 mod exit;
 mod journal;
 mod listener;

@@ -93,6 +93,7 @@ impl Daemon {
     /// # Errors
     /// A failing disk (74); a location that failed.
     pub(crate) fn run(self) -> anyhow::Result<Report> {
+        crate::descriptors::raise_limit();
         let runtime = self.runtime;
         let report = runtime.block_on(serve(
             &self.settings,

@@ -1,27 +1,30 @@
 //! `lockstepd bot`: scripted clients over TCP that check every tick, for load tests and for looking at a location that
 //! is not empty.
 
+mod hostile;
 mod one;
+mod profile;
+mod script;
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use client::bot::{Places, Script};
+use client::bot::Places;
 use client::{Definitions, Options, Random, Reconnect, Simulation};
-use nav::Problems;
 use protocol::message::{Feed, Role};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::input;
 use super::output::{self, Output, complain};
 use crate::exit::{Status, WithStatus, bad_input};
 use one::Bot;
+use profile::{FLOOD_RATE, Manner, ProfileArguments};
+use script::ScriptFile;
 use summary::{Report, Summary};
 
 /// Connect scripted clients that walk around and check every tick
@@ -37,7 +40,7 @@ pub(crate) struct BotArguments {
     /// How long they stay, seconds
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     seconds: u64,
-    /// Commands to send, one a line as for `simulate --commands`: ticks count from a bot's join, whoever acts is the bot itself
+    /// What to do, one JSON object a line (see below); whoever acts is the bot itself
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "observer")]
     script: Option<PathBuf>,
     /// Walks to a random reachable point, per bot and second; 0: none [default: 0.5, with --script 0]
@@ -52,6 +55,11 @@ pub(crate) struct BotArguments {
     /// Beginning of their names: PREFIX-XXXX-N, with XXXX drawn at the start
     #[arg(long, value_name = "PREFIX", default_value = "bot")]
     name: String,
+    /// Ask for plain states instead of packed ones
+    #[arg(long, requires = "observer")]
+    plain_states: bool,
+    #[command(flatten)]
+    profile: ProfileArguments,
     /// Which location of the daemon [default: its first]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     location: String,
@@ -60,15 +68,24 @@ pub(crate) struct BotArguments {
     json: bool,
 }
 
-const EXAMPLES: &str = "\
-Examples:
+const EXAMPLES: &str = r#"Examples:
   lockstepd bot --count 50 --seconds 30
   lockstepd bot --connect 127.0.0.1:7777 --count 500 --simulate 10 --seconds 60 --json
   lockstepd bot --script walk.jsonl --seconds 20
   lockstepd bot --observer --count 5 --seconds 10
+  lockstepd bot --count 1000 --simulate 20 --ramp 10 --slow-share 0.1 --seconds 60 --json
+
+Lines of a script: commands at a tick counted from the join, as for `simulate --commands`; and steps, done in order:
+  {"move": {"x": 3, "z": 4}}   {"stop": {}}   {"talk": {"npc": 100}}
+  {"wait": {"tick": 50}}   {"wait": {"ticks": 10}}   {"wait": {"arrived": true, "timeoutTicks": 300}}
+  {"wait": {"event": "TalkStarted"}}
+  {"expect": {"near": {"x": 3, "z": 4, "within": 0.5}, "withinTicks": 20}}   {"expect": {"exists": 100}}
+  {"expect": {"outcome": 0}}   {"expect": {"event": "Arrived", "withinTicks": 50}}
+A bot whose steps are done leaves, unless it also walks around (--rate).
 
 A bot that loses its connection comes back by itself, as who it was, also after a restart of the daemon.
-Exit status 1: a desync, a missing turn, a command without exactly one answer, a bot that could not stay.";
+Exit status 1: a desync, a missing turn, a command without exactly one answer, a bot that could not stay, a line of the
+script that failed. Bots that misbehave by --profile or a share are counted apart and make no error."#;
 
 /// Walks per bot and second unless a flag says otherwise.
 const RATE_DEFAULT: f64 = 0.5;
@@ -76,13 +93,13 @@ const RATE_DEFAULT: f64 = 0.5;
 const RATE_MAX: f64 = 100.0;
 /// A daemon that was never there is not waited for longer.
 const FIRST_CONTACT: Duration = Duration::from_secs(10);
-/// Commands of a script.
-const SCRIPT_LINES_MAX: usize = 100_000;
 
 /// What all bots of a run share.
 struct Plan {
     arguments: BotArguments,
     script: Option<ScriptFile>,
+    /// How each bot behaves.
+    manners: Vec<Manner>,
     /// `PREFIX-XXXX`.
     prefix: String,
     seed: u64,
@@ -101,6 +118,7 @@ struct Plan {
 /// Bad usage or script (2), a daemon that cannot be reached (1), IO.
 pub(crate) fn run(arguments: BotArguments) -> anyhow::Result<ExitCode> {
     let json = arguments.json;
+    crate::descriptors::raise_limit();
     let plan = Arc::new(Plan::new(arguments)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -108,12 +126,15 @@ pub(crate) fn run(arguments: BotArguments) -> anyhow::Result<ExitCode> {
         .context("no threads for the network")
         .with_status(Status::Io)?;
     let reports = runtime.block_on(play(&plan))?;
-    if !*plan.met.borrow() {
+    let good = |report: &&Report| plan.manners[report.index as usize] == Manner::Good;
+    let nobody_came = reports.iter().all(|report| !report.joined);
+    if nobody_came && !*plan.met.borrow() {
         let reason = reports.into_iter().find_map(|report| report.trouble);
         let reason = reason.unwrap_or_else(|| "no answer".to_owned());
         return Err(anyhow!("{}: {reason}", plan.arguments.connect));
     }
-    let summary = Summary::of(&reports);
+    let (good, ill): (Vec<&Report>, Vec<&Report>) = reports.iter().partition(good);
+    let summary = Summary::of(&good, &ill);
     for complaint in summary.complaints() {
         complain(complaint);
     }
@@ -135,7 +156,11 @@ pub(crate) fn run(arguments: BotArguments) -> anyhow::Result<ExitCode> {
 async fn play(plan: &Arc<Plan>) -> anyhow::Result<Vec<Report>> {
     let mut bots = JoinSet::new();
     for index in 0..plan.arguments.count {
-        bots.spawn(Bot::new(Arc::clone(plan), index).play());
+        let plan = Arc::clone(plan);
+        match plan.manners[index as usize] {
+            manner @ (Manner::Good | Manner::Flood) => bots.spawn(Bot::new(plan, index, manner).play()),
+            manner => bots.spawn(hostile::play(plan, index, manner)),
+        };
     }
     let mut progress = output::progress(plan.arguments.seconds, "bots are playing");
     let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -162,9 +187,11 @@ impl Plan {
         let longest = format!("{prefix}-{}", arguments.count);
         sim::check_name(&longest).map_err(|error| bad_input(format_args!("--name {longest}: {error}")))?;
         let script = arguments.script.as_deref().map(ScriptFile::read).transpose()?;
+        let manners = arguments.profile.manners(arguments.count).map_err(bad_input)?;
         let started = Instant::now();
         Ok(Self {
             script,
+            manners,
             prefix,
             seed,
             started,
@@ -176,16 +203,35 @@ impl Plan {
         })
     }
 
+    fn name(&self, index: u32) -> String {
+        format!("{}-{}", self.prefix, index + 1)
+    }
+
+    fn address(&self) -> &str {
+        &self.arguments.connect
+    }
+
+    fn location(&self) -> &str {
+        &self.arguments.location
+    }
+
+    /// How long bot `index` waits before it connects.
+    fn delay(&self, index: u32) -> Duration {
+        let ramp = self.arguments.profile.ramp_seconds(self.arguments.seconds);
+        Duration::from_secs_f64(ramp * f64::from(index) / f64::from(self.arguments.count))
+    }
+
     /// How bot `index` connects.
     fn options(&self, index: u32) -> Options {
         let arguments = &self.arguments;
         let simulates = arguments.simulate.is_none_or(|first| index < first);
-        let mut options = Options::new(&arguments.connect, format!("{}-{}", self.prefix, index + 1));
+        let mut options = Options::new(&arguments.connect, self.name(index));
         options.program = concat!("lockstepd bot ", env!("CARGO_PKG_VERSION")).to_owned();
         options.location.clone_from(&arguments.location);
         if arguments.observer {
             options.role = Role::Watcher;
             options.feed = Feed::State;
+            options.packed_states = !arguments.plain_states;
         }
         options.simulation = if simulates {
             Simulation::Run
@@ -216,59 +262,17 @@ impl Plan {
     }
 
     /// From one walk to the next.
-    fn period(&self) -> Option<Duration> {
+    fn period(&self, manner: Manner) -> Option<Duration> {
         let default = if self.script.is_some() { 0.0 } else { RATE_DEFAULT };
-        let rate = self.arguments.rate.unwrap_or(default);
+        let rate = match manner {
+            Manner::Flood => FLOOD_RATE,
+            _ => self.arguments.rate.unwrap_or(default),
+        };
         (rate > 0.0 && !self.arguments.observer).then(|| Duration::from_secs_f64(1.0 / rate))
     }
 
     fn random(&self, index: u32) -> Random {
         Random::new(self.seed ^ u64::from(index).rotate_left(32))
-    }
-}
-
-/// A script as read; its speeds and times become ticks once the tick rate is known.
-struct ScriptFile {
-    file: String,
-    lines: Vec<(u64, Vec<u8>)>,
-}
-
-impl ScriptFile {
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let mut lines = Vec::new();
-        input::for_each_line(path, |number, line| {
-            if lines.len() == SCRIPT_LINES_MAX {
-                return Err(bad_input(format_args!(
-                    "{}: more than {SCRIPT_LINES_MAX} commands",
-                    path.display()
-                )));
-            }
-            lines.push((number, line.to_vec()));
-            Ok(())
-        })?;
-        let script = Self {
-            file: input::name(path),
-            lines,
-        };
-        // Every mistake is found before anybody connects: none depends on the tick rate but a speed that rounds to 0.
-        script.parse(1)?;
-        Ok(script)
-    }
-
-    fn parse(&self, tick_rate: u16) -> Result<Script, Problems> {
-        let mut problems = Problems::new();
-        let mut commands = Vec::new();
-        for (number, line) in &self.lines {
-            match sim::parse_command_line(&self.file, *number, line, tick_rate) {
-                Ok(command) => commands.push(command),
-                Err(found) => problems.append(found),
-            }
-        }
-        if problems.is_empty() {
-            Ok(Script::new(commands))
-        } else {
-            Err(problems)
-        }
     }
 }
 

@@ -4,23 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use client::bot::{Places, Script, Walker};
+use client::bot::{Places, Walker};
+use client::script::{Action, Failure, Script};
 use client::{Answer, Client, ClientEvent, Ending};
 use protocol::Code;
 use sim::CharacterId;
 
+use super::profile::Manner;
+use super::script::ScriptFile;
 use super::summary::Report;
 use super::{FIRST_CONTACT, Plan};
 
 /// How long answers are waited for after the last command; a daemon that restarts needs a moment.
 const ANSWERS_TIMEOUT: Duration = Duration::from_secs(10);
-/// A line of a script is sent up to this part of a second before its tick, and runs exactly there.
-const SCRIPT_LEAD_PER_SECOND: u64 = 2;
-/// Nearer than this a tick may be over before the command arrives.
-const AHEAD_TICKS_MIN: u64 = 2;
+/// Walks that a flooding bot may give at once after a pause.
+const FLOOD_BURST_MAX: usize = 128;
 
 pub(super) struct Bot {
     plan: Arc<Plan>,
+    manner: Manner,
     client: Client,
     walker: Option<Walker>,
     script: Option<Script>,
@@ -33,8 +35,9 @@ pub(super) struct Bot {
 }
 
 impl Bot {
-    pub(super) fn new(plan: Arc<Plan>, index: u32) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, index: u32, manner: Manner) -> Self {
         Self {
+            manner,
             client: Client::new(plan.options(index)),
             plan,
             walker: None,
@@ -52,7 +55,8 @@ impl Bot {
             self.plan.wait_for_definition().await;
         }
         let ends = self.plan.ends;
-        while Instant::now() < ends {
+        tokio::time::sleep(self.plan.delay(self.report.index)).await;
+        while Instant::now() < ends && !self.is_done() {
             let until = self.next_walk().unwrap_or(ends).min(ends).min(self.patience());
             tokio::select! {
                 event = self.client.next() => match event {
@@ -66,6 +70,9 @@ impl Bot {
                     self.walk();
                 }
             }
+        }
+        if let Some(failure) = self.script.as_ref().and_then(Script::unfinished) {
+            self.fail_script(&failure);
         }
         self.hold_until(Instant::now() + ANSWERS_TIMEOUT).await;
         self.report.unanswered += self.client.unanswered() as u64;
@@ -98,8 +105,11 @@ impl Bot {
                 tick_rate,
             } => self.join(resumed, &characters, next_tick, tick_rate),
             ClientEvent::Loaded { .. } => self.share_places(),
-            ClientEvent::Stepped { tick, .. } => {
+            ClientEvent::Stepped { tick, events, .. } => {
                 self.report.saw_tick(tick);
+                if let Some(script) = &mut self.script {
+                    script.saw(tick, &events);
+                }
                 self.follow_script(tick + 1);
             }
             ClientEvent::Observed { tick } => self.report.saw_tick(tick),
@@ -129,15 +139,23 @@ impl Bot {
             ClientEvent::SessionLost { code, unanswered } => {
                 self.report.sessions_lost += 1;
                 self.report.unanswered += unanswered.len() as u64;
+                self.report.count_error(&code.to_string());
                 self.report.trouble = Some(format!("the session is lost: {code}"));
             }
             ClientEvent::Disconnected { reason, .. } => {
+                self.report.count_error(&reason);
                 if self.joined.is_none() {
                     self.report.trouble = Some(reason);
                 }
             }
             ClientEvent::Ended(Ending::Left) => {}
             ClientEvent::Ended(ending) => {
+                match &ending {
+                    Ending::Rejected { code, .. } | Ending::Closed { code, .. } => {
+                        self.report.count_error(&code.to_string());
+                    }
+                    other => self.report.count_error(&other.to_string()),
+                }
                 self.report.ended_early = true;
                 self.report.trouble = Some(ending.to_string());
             }
@@ -190,20 +208,36 @@ impl Bot {
         if let (Some(places), Some(_)) = (places, self.character()) {
             let seed = self.plan.random(self.report.index).next_u64();
             let started = self.plan.started.elapsed();
-            self.walker = Some(Walker::new(places, self.plan.period(), seed, started));
+            self.walker = Some(Walker::new(places, self.walker_period(), seed, started));
         }
     }
 
     fn start_script(&mut self) {
-        let Some(file) = &self.plan.script else { return };
+        let (Some(file), Some((joined, _))) = (&self.plan.script, self.joined) else {
+            return;
+        };
         match file.parse(self.tick_rate) {
-            Ok(script) => self.script = Some(script),
+            Ok(lines) => self.script = Some(Script::new(lines, joined, self.tick_rate)),
             Err(problems) => {
                 self.report.ended_early = true;
                 self.report.trouble = Some(problems.to_string());
             }
         }
-        self.follow_script(self.joined.map_or(0, |(tick, _)| tick));
+    }
+
+    /// Its steps are done and it does nothing else.
+    fn is_done(&self) -> bool {
+        self.walker_period().is_none() && self.script.as_ref().is_some_and(Script::is_done)
+    }
+
+    fn walker_period(&self) -> Option<Duration> {
+        self.plan.period(self.manner)
+    }
+
+    fn fail_script(&mut self, failure: &Failure) {
+        let file = self.plan.script.as_ref().map_or("", ScriptFile::file);
+        self.report.script_failed = true;
+        self.report.trouble = Some(format!("{file}: {failure}"));
     }
 
     fn character(&self) -> Option<CharacterId> {
@@ -222,34 +256,36 @@ impl Bot {
         let (Some(walker), Some(own)) = (&mut self.walker, self.client.characters().first()) else {
             return;
         };
-        if let Some(command) = walker.poll(now, *own)
-            && connected
-        {
-            let sequence = self.client.command(command);
+        let Some(command) = walker.poll(now, *own).filter(|_| connected) else {
+            return;
+        };
+        let times = match self.manner {
+            Manner::Flood => FLOOD_BURST_MAX.saturating_sub(self.client.unanswered()),
+            _ => 1,
+        };
+        for _ in 0..times {
+            let sequence = self.client.command(command.clone());
             self.given(sequence.ok());
         }
     }
 
-    /// Sends the lines of the script whose time comes soon; `next_tick` is the step that comes next.
+    /// Does what the script says; `next_tick` is the step that comes next.
     fn follow_script(&mut self, next_tick: u64) {
-        let (Some((joined, _)), Some(own)) = (self.joined, self.character()) else {
-            return;
-        };
-        let lead = u64::from(self.tick_rate).div_ceil(SCRIPT_LEAD_PER_SECOND);
         while self.client.unanswered() < client::COMMANDS_WAITING_MAX
+            && let Some(own) = self.character()
             && let Some(script) = &mut self.script
-            && let Some(tick) = script.next_tick()
         {
-            let at = joined.saturating_add(tick);
-            let at_tick = match at.saturating_sub(next_tick) {
-                0 => None,
-                // Ahead of time it can be asked for exactly; just before, that could come too late.
-                ahead if (AHEAD_TICKS_MIN..=lead.max(AHEAD_TICKS_MIN)).contains(&ahead) => Some(at),
-                _ => return,
-            };
-            let Some(command) = script.take(own) else { return };
-            let sequence = self.client.schedule(command, at_tick);
-            self.given(sequence.ok());
+            match script.poll(next_tick, own, self.client.world()) {
+                Action::Give { command, at_tick } => {
+                    let sequence = self.client.schedule(command, at_tick).ok();
+                    if let (Some(script), Some(sequence)) = (&mut self.script, sequence) {
+                        script.given(sequence);
+                    }
+                    self.given(sequence);
+                }
+                Action::Wait | Action::Done => return,
+                Action::Failed(failure) => return self.fail_script(&failure),
+            }
         }
     }
 
@@ -271,6 +307,9 @@ impl Bot {
         }
         let given_at = self.given_at.remove(&sequence);
         self.report.waited(waited);
+        if let Some(script) = &mut self.script {
+            script.answered(sequence, answer);
+        }
         match answer {
             Answer::Accepted { tick, outcome, .. } => {
                 self.report.accepted += 1;
@@ -283,6 +322,7 @@ impl Bot {
             }
             Answer::Refused { code, .. } => {
                 self.report.refused += 1;
+                self.report.count_error(&code.to_string());
                 self.report.refusals.insert(*code);
             }
         }
@@ -307,6 +347,8 @@ impl Bot {
         self.report.reconnects = statistics.reconnects;
         self.report.bytes_in = statistics.bytes_in;
         self.report.bytes_out = statistics.bytes_out;
+        self.report.observed = statistics.observed;
+        self.report.difference_bytes = statistics.difference_bytes;
         self.report
     }
 }

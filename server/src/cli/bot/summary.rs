@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use client::Tally;
 use hdrhistogram::Histogram;
 use protocol::Code;
 use serde::Serialize;
 
 /// Latencies above are counted as this; microseconds, or ticks, of which it is far more than enough.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
+
+/// Different reasons that a bot counts.
+const ERRORS_MAX: usize = 64;
 
 /// What one bot saw.
 #[derive(Debug)]
@@ -36,6 +40,12 @@ pub(super) struct Report {
     pub(super) sessions_lost: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
+    pub(super) script_failed: bool,
+    /// What a State feed told, and in how many bytes.
+    pub(super) observed: Tally,
+    pub(super) difference_bytes: u64,
+    /// How often each code or other reason stood in its way.
+    errors: BTreeMap<String, u64>,
     /// The last thing that went wrong, for people.
     pub(super) trouble: Option<String>,
     latency_us: Vec<u64>,
@@ -66,6 +76,10 @@ impl Report {
             sessions_lost: 0,
             bytes_in: 0,
             bytes_out: 0,
+            script_failed: false,
+            observed: Tally::default(),
+            difference_bytes: 0,
+            errors: BTreeMap::new(),
             trouble: None,
             latency_us: Vec::new(),
             latency_ticks: Vec::new(),
@@ -75,6 +89,13 @@ impl Report {
     pub(super) fn saw_tick(&mut self, tick: u64) {
         self.ticks += 1;
         self.last_tick = tick;
+    }
+
+    /// Counts a code, or another reason in words.
+    pub(super) fn count_error(&mut self, reason: &str) {
+        if self.errors.len() < ERRORS_MAX || self.errors.contains_key(reason) {
+            *self.errors.entry(reason.to_owned()).or_default() += 1;
+        }
     }
 
     pub(super) fn waited(&mut self, waited: Duration) {
@@ -110,6 +131,12 @@ pub(super) struct Summary {
     rejoins: u64,
     bytes_in: u64,
     bytes_out: u64,
+    /// Bots with a line of the script that failed.
+    scripts_failed: u64,
+    observed: Observed,
+    /// How often each code, or another reason in words, stood in the way.
+    errors: BTreeMap<String, u64>,
+    misbehaving: Misbehaving,
     #[serde(skip)]
     troubles: BTreeMap<String, Vec<u32>>,
 }
@@ -129,6 +156,28 @@ struct Commands {
     held_back: u64,
 }
 
+/// What observers were told, all together.
+#[derive(Debug, Default, Serialize)]
+struct Observed {
+    states: u64,
+    whole_states: u64,
+    /// Of States that were differences and of Events, frames included.
+    difference_bytes: u64,
+    /// Characters that got elsewhere, each times the ticks it took.
+    moves: u64,
+    bytes_per_move: Option<f64>,
+}
+
+/// What became of those that were to misbehave.
+#[derive(Debug, Default, Serialize)]
+struct Misbehaving {
+    bots: u64,
+    joined: u64,
+    errors: BTreeMap<String, u64>,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
 #[derive(Debug, Serialize)]
 struct Latency<T> {
     min: T,
@@ -141,9 +190,11 @@ struct Latency<T> {
 const COMPLAINTS_MAX: usize = 5;
 
 impl Summary {
-    pub(super) fn of(reports: &[Report]) -> Self {
-        let sum = |field: fn(&Report) -> u64| reports.iter().map(field).sum::<u64>();
-        let largest = |field: fn(&Report) -> u64| reports.iter().map(field).max().unwrap_or(0);
+    /// Of those that behave, and apart of those that do not.
+    pub(super) fn of(reports: &[&Report], misbehaving: &[&Report]) -> Self {
+        let sum = |field: fn(&Report) -> u64| reports.iter().map(|report| field(report)).sum::<u64>();
+        let largest =
+            |field: fn(&Report) -> u64| reports.iter().map(|report| field(report)).max().unwrap_or(0);
         let refusals: BTreeSet<Code> = reports
             .iter()
             .flat_map(|report| report.refusals.iter().copied())
@@ -157,7 +208,8 @@ impl Summary {
                     .push(report.index + 1);
             }
         }
-        let latencies = |of: fn(&Report) -> &[u64]| histogram(reports.iter().flat_map(of).copied());
+        let latencies =
+            |of: fn(&Report) -> &[u64]| histogram(reports.iter().flat_map(|report| of(report)).copied());
         Self {
             bots: reports.len() as u64,
             joined: sum(|report| report.joined.into()),
@@ -186,6 +238,10 @@ impl Summary {
             rejoins: sum(|report| report.rejoins),
             bytes_in: sum(|report| report.bytes_in),
             bytes_out: sum(|report| report.bytes_out),
+            scripts_failed: sum(|report| report.script_failed.into()),
+            observed: Observed::of(reports),
+            errors: errors(reports),
+            misbehaving: Misbehaving::of(misbehaving),
             troubles,
         }
     }
@@ -195,6 +251,7 @@ impl Summary {
         let answers = self.commands.accepted + self.commands.refused;
         self.joined == self.bots
             && self.ended_early == 0
+            && self.scripts_failed == 0
             && self.missing_turns == 0
             && self.desyncs == 0
             && self.commands.unanswered == 0
@@ -286,8 +343,74 @@ impl fmt::Display for Summary {
             "reconnects  {}: {} to their own characters, {} as somebody new",
             self.reconnects, self.resumes, self.rejoins
         )?;
-        write!(f, "bytes       {} in, {} out", self.bytes_in, self.bytes_out)
+        write!(f, "bytes       {} in, {} out", self.bytes_in, self.bytes_out)?;
+        if let Observed {
+            states,
+            moves,
+            bytes_per_move: Some(bytes),
+            ..
+        } = self.observed
+        {
+            write!(
+                f,
+                "\nobserved    {states} states, {moves} moves, {bytes} bytes a moving character and tick"
+            )?;
+        }
+        if self.scripts_failed > 0 {
+            write!(f, "\nscript      failed for {} bots", self.scripts_failed)?;
+        }
+        let ill = &self.misbehaving;
+        if ill.bots > 0 {
+            write!(f, "\nmisbehaving {} bots, {} were let in", ill.bots, ill.joined)?;
+        }
+        for (what, errors) in [("errors", &self.errors), ("of these", &ill.errors)] {
+            if !errors.is_empty() {
+                let list: Vec<String> = errors
+                    .iter()
+                    .map(|(reason, count)| format!("{count} × {reason}"))
+                    .collect();
+                write!(f, "\n{what:<12}{}", list.join(", "))?;
+            }
+        }
+        Ok(())
     }
+}
+
+impl Observed {
+    fn of(reports: &[&Report]) -> Self {
+        let tally = reports
+            .iter()
+            .fold(Tally::default(), |sum, report| sum + report.observed);
+        let bytes: u64 = reports.iter().map(|report| report.difference_bytes).sum();
+        Self {
+            states: tally.differences + tally.wholes,
+            whole_states: tally.wholes,
+            difference_bytes: bytes,
+            moves: tally.moves,
+            bytes_per_move: (tally.moves > 0)
+                .then(|| (100.0 * bytes as f64 / tally.moves as f64).round() / 100.0),
+        }
+    }
+}
+
+impl Misbehaving {
+    fn of(reports: &[&Report]) -> Self {
+        Self {
+            bots: reports.len() as u64,
+            joined: reports.iter().map(|report| u64::from(report.joined)).sum(),
+            errors: errors(reports),
+            bytes_in: reports.iter().map(|report| report.bytes_in).sum(),
+            bytes_out: reports.iter().map(|report| report.bytes_out).sum(),
+        }
+    }
+}
+
+fn errors(reports: &[&Report]) -> BTreeMap<String, u64> {
+    let mut errors = BTreeMap::new();
+    for (reason, count) in reports.iter().flat_map(|report| &report.errors) {
+        *errors.entry(reason.clone()).or_default() += count;
+    }
+    errors
 }
 
 impl<T> Latency<T> {

@@ -1,0 +1,185 @@
+"""A client over TCP: it joins, commands, observes, and comes back as who it was when the connection is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .messages import CLIENT, FRAME_BYTES_MAX, PACKED_STATES, SERVER, VERSION, Message
+from .observer import Observer
+from .wire import WireError, decode, encode
+
+PING_SECONDS = 4.0
+SILENCE_SECONDS = 15.0
+HANDSHAKE_SECONDS = 60.0
+RETRY_SECONDS = 0.2
+# Worth another try (docs/PROTOCOL.md, Codes).
+REJECTS_TO_RETRY = {103, 104, 118, 119}
+CLOSES_TO_RETRY = {303, 304, 309, 311, 313}
+
+
+class Rejected(Exception):
+    """The server does not let this client in."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{code} {message}")
+        self.code = code
+
+
+class Closed(Exception):
+    """The server has closed the connection and does not want this client back."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{code} {message}")
+        self.code = code
+
+
+class Client:
+    """One session. Iterate over `messages()`; commands may be given at any time.
+
+    feed is State (with `observer`) or Answers; the Lockstep feed would need the simulation.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        name: str = "",
+        *,
+        role: str = "Watcher",
+        feed: str = "State",
+        location: str = "",
+        ticket: str | None = None,
+        packed: bool = True,
+        view: dict[str, Any] | None = None,
+        patience: float = 30.0,
+    ) -> None:
+        self.address = (host, port)
+        self.hello: dict[str, Any] = {
+            "magic": b"LSTP", "version": VERSION, "features": PACKED_STATES if packed else 0,
+            "client": "lockstepd python", "location": location, "role": (role, {}), "feed": (feed, {}), "view": view,
+            "name": name, "ticket": ticket, "resume": None, "definition": ("No", {}),
+        }
+        self.patience = patience
+        self.observer = Observer()
+        self.welcome: dict[str, Any] = {}
+        self.resumes = 0
+        self.next_sequence = 1
+        self.unanswered: dict[int, dict[str, Any]] = {}
+        self.answers: dict[int, Message] = {}
+        self.writer: asyncio.StreamWriter | None = None
+        self.leaving = False
+
+    @property
+    def character(self) -> int:
+        """The first of its own characters."""
+        return int(self.welcome["characters"][0])
+
+    def command(self, name: str, at_tick: int | None = None, **fields: Any) -> int:
+        """Gives a command for its own character, unless the fields say another; its sequence."""
+        sequence, self.next_sequence = self.next_sequence, self.next_sequence + 1
+        fields.setdefault("character", self.character)
+        given = {"sequence": sequence, "at_tick": at_tick, "command": (name, fields)}
+        encode(CLIENT, ("Command", given))  # a mistake is found before anything is kept
+        self.unanswered[sequence] = given
+        self.send(("Command", given))
+        return sequence
+
+    def leave(self) -> None:
+        """Leaves for good; `messages()` ends."""
+        self.leaving = True
+        self.send(("Goodbye", {}))
+
+    def drop_connection(self) -> None:
+        """As if the network had failed; the session is resumed."""
+        if self.writer is not None:
+            self.writer.transport.abort()
+
+    def send(self, message: Message) -> None:
+        """Sends a message, if there is a connection."""
+        if self.writer is not None and not self.writer.is_closing():
+            payload = encode(CLIENT, message)
+            self.writer.write(len(payload).to_bytes(4, "little") + payload)
+
+    async def messages(self) -> AsyncIterator[Message]:
+        """Everything that comes, until it leaves. What it brings about is done before it is told."""
+        loop = asyncio.get_running_loop()
+        lost_at = loop.time()
+        while True:
+            try:
+                async for message in self.connection():
+                    lost_at = loop.time()
+                    yield message
+            except (OSError, EOFError, TimeoutError) as error:
+                if not self.leaving and loop.time() - lost_at > self.patience:
+                    raise ConnectionError(f"no connection: {error}") from error
+            finally:
+                if self.writer is not None:
+                    self.writer.close()
+                    self.writer = None
+            if self.leaving:
+                return
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def connection(self) -> AsyncIterator[Message]:
+        reader, writer = await asyncio.open_connection(*self.address)
+        self.writer = writer
+        self.send(("Hello", self.hello))
+        async with asyncio.timeout(HANDSHAKE_SECONDS):
+            name, fields = await receive(reader)
+        if name == "Reject":
+            if fields["code"] in REJECTS_TO_RETRY:
+                return
+            raise Rejected(fields["code"], fields["message"])
+        if name != "Welcome":
+            raise WireError(f"{name} instead of a Welcome")
+        self.welcomed(fields)
+        yield name, fields
+        pings = asyncio.create_task(self.keep_alive())
+        try:
+            while True:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    name, fields = await receive(reader)
+                if name in ("State", "PackedState"):
+                    self.observer.apply(name, fields)
+                elif name in ("Accepted", "Refused"):
+                    self.unanswered.pop(fields["sequence"], None)
+                    self.answers[fields["sequence"]] = (name, fields)
+                elif name == "Close" and not self.leaving:
+                    if fields["code"] not in CLOSES_TO_RETRY:
+                        raise Closed(fields["code"], fields["message"])
+                    return
+                yield name, fields
+        finally:
+            pings.cancel()
+
+    def welcomed(self, welcome: dict[str, Any]) -> None:
+        resumed = bool(self.welcome) and self.welcome["session"] == welcome["session"]
+        self.resumes += resumed
+        self.welcome = welcome
+        self.next_sequence = max(self.next_sequence, welcome["last_sequence"] + 1)
+        # A position that cannot be right brings everything anew; a ticket admits once.
+        self.hello["resume"] = {
+            "session": welcome["session"], "token": welcome["token"], "run": welcome["run"], "next_tick": 0, "digest": 0,
+        }
+        self.hello["ticket"] = None
+        self.observer = Observer()
+        for given in self.unanswered.values():
+            self.send(("Command", given))
+
+    async def keep_alive(self) -> None:
+        nonce = 0
+        while True:
+            await asyncio.sleep(PING_SECONDS)
+            nonce += 1
+            self.send(("Ping", {"nonce": nonce}))
+
+
+async def receive(reader: asyncio.StreamReader) -> Message:
+    """The next message of a stream."""
+    length = int.from_bytes(await reader.readexactly(4), "little")
+    if not 1 <= length <= FRAME_BYTES_MAX:
+        raise WireError(f"a frame of {length} bytes")
+    message: Message = decode(SERVER, await reader.readexactly(length))
+    return message

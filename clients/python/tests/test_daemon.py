@@ -1,0 +1,125 @@
+"""Against the real daemon: `LOCKSTEPD` names the binary, else it is looked for in target/."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from lockstepd import Client, Rejected
+
+ROOT = pathlib.Path(__file__).parents[3]
+HANG_SECONDS = 60
+
+
+def binary() -> str | None:
+    named = os.environ.get("LOCKSTEPD")
+    found = [ROOT / "target" / profile / "lockstepd" for profile in ("release", "debug")]
+    return named or next((str(path) for path in found if path.exists()), None)
+
+
+def raw(value: float) -> int:
+    """A printed decimal as its raw value."""
+    return round(value * 65_536)
+
+
+def recorded(character: dict) -> dict:
+    """A character as `replay` prints it, in raw values, as far as observers know it."""
+    point = lambda value: (raw(value["x"]), raw(value["z"]))  # noqa: E731
+    known = {
+        name: raw(character[name])
+        for name in ("yaw", "walk_speed", "collision_radius", "movement_contact_radius")
+    }
+    known |= {name: point(character[name]) for name in ("position", "walk_target", "requested_walk_target")}
+    known["path_waypoints"] = [point(waypoint) for waypoint in character["path_waypoints"]]
+    for name in (
+        "id", "kind", "name", "level", "alive", "enabled", "animation", "current_waypoint_index", "moved_last_tick",
+        "movement_blocked_ticks", "blocked_by", "navigation_retry_cursor", "navigation_retry_remaining",
+        "search_ran_out",
+    ):
+        known[name] = character[name]
+    return known
+
+
+@unittest.skipUnless(binary(), "no lockstepd: build it or name it in LOCKSTEPD")
+class Daemon(unittest.IsolatedAsyncioTestCase):
+    def setUp(self) -> None:
+        self.data = tempfile.TemporaryDirectory()
+        self.addCleanup(self.data.cleanup)
+        self.listen = "127.0.0.1:0"
+        self.start()
+        self.addCleanup(self.stop)
+
+    def start(self) -> None:
+        arguments = ["serve", "--json", "--listen", self.listen, "--data-dir", self.data.name]
+        self.process = subprocess.Popen([str(binary()), *arguments], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.listen = json.loads(self.process.stdout.readline())["listening"]
+        host, _, port = self.listen.rpartition(":")
+        self.address = (host, int(port))
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate()
+
+    async def test_an_observer_sees_what_the_journal_says(self) -> None:
+        for packed in (True, False):
+            client, told, dropped = Client(*self.address, packed=packed), [], False
+            async with asyncio.timeout(HANG_SECONDS):
+                async for name, _ in client.messages():
+                    if name in ("State", "PackedState"):
+                        self.assertEqual(name == "PackedState", packed)
+                        told.append((client.observer.tick, copy.deepcopy(client.observer.characters)))
+                    if len(told) == 8 and not dropped:
+                        client.drop_connection()
+                        dropped = True
+                    if len(told) >= 16:
+                        client.leave()
+            self.assertEqual(client.resumes, 1)
+            self.check_against_the_journal(told)
+
+    def check_against_the_journal(self, told: list[tuple[int | None, dict]]) -> None:
+        for tick, seen in told:
+            replay = ["replay", self.data.name, "--until", str(tick), "--print", "state", "--json"]
+            printed = subprocess.run([str(binary()), *replay], capture_output=True, text=True, check=True).stdout
+            states = [json.loads(line) for line in printed.splitlines()]
+            state = next(state for state in states if state["tick"] == tick)
+            self.assertEqual(list(seen.values()), [recorded(character) for character in state["characters"]], f"tick {tick}")
+
+    async def test_a_player_walks_and_comes_back_after_a_kill(self) -> None:
+        client = Client(*self.address, "Ann", role="Player")
+        walk = second = None
+        async with asyncio.timeout(HANG_SECONDS):
+            async for name, fields in client.messages():
+                if walk is None and name == "PackedState":
+                    own = client.character
+                    walk = client.command("MoveTo", x=raw(31), z=raw(30))
+                arrived = name == "Event" and fields["event"] == ("Arrived", {"character": client.character})
+                if arrived and second is None:
+                    x, z = client.observer.characters[own]["position"]
+                    self.assertLess(max(abs(x - raw(31)), abs(z - raw(30))), raw(0.05))
+                    self.process.kill()
+                    self.process.communicate()
+                    second = client.command("Stop")
+                    self.start()
+                if second in client.answers:
+                    client.leave()
+        self.assertEqual((client.resumes, client.character, client.unanswered), (1, own, {}))
+        for sequence in (walk, second):
+            name, fields = client.answers[sequence]
+            self.assertEqual((name, fields["outcome"]), ("Accepted", 0))
+
+    async def test_whoever_may_not_come_in_is_told_why(self) -> None:
+        with self.assertRaises(Rejected) as caught:
+            async for _ in Client(*self.address, " Ann ", role="Player").messages():
+                self.fail("let in")
+        self.assertEqual(caught.exception.code, 112)
+
+
+if __name__ == "__main__":
+    unittest.main()
