@@ -5,24 +5,31 @@
 //!   └──▶ Writer ── JournalThread::spawn ──▶ append(records, waiting) … close
 //! ```
 //!
-//! - [`segment`]: files byte by byte; [`record`]: what is in them; [`run`]: folders and names.
+//! - [`segment`]: bytes and their framing; [`seekable`]: packed ones; [`record`]: what is in them; [`run`]: folders and names.
 //! - [`writer`]: the open segment; [`rotation`]: from one to the next; [`thread`]: whoever waits for writes and syncs;
 //!   [`policy`]: how long; [`disk`]: what is asked of the system.
 //! - [`recovery`]: from what is on the disk to a World that goes on.
 //! - [`sessions`]: who is there, as the records tell it.
 //! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
-//! - [`reader`]: a whole run from its first record to its last, for the commands that look into journals.
+//! - [`segment_reader`]: the records of a segment in their order; [`reader`]: a whole run, or a part of it, for the
+//!   commands that look into journals; [`index`]: where its keyframes stand.
+//! - [`compress`]: packs what is closed; [`retention`]: removes what need not stay.
 
+pub(crate) mod compress;
 pub(crate) mod disk;
+pub(crate) mod index;
 pub(crate) mod offline;
 pub(crate) mod playback;
 pub(crate) mod policy;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod recovery;
+pub(crate) mod retention;
 pub(crate) mod rotation;
 pub(crate) mod run;
+pub(crate) mod seekable;
 pub(crate) mod segment;
+pub(crate) mod segment_reader;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
 mod syncer;

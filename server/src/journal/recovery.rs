@@ -9,10 +9,11 @@ use protocol::Bundle;
 use sim::bounded::TooLong;
 use sim::{CharacterId, Definition, World};
 
-use super::reader::{Damage, ReadError, SegmentReader, Torn, checked_segments, torn_or_damaged};
+use super::reader::checked_segments;
 use super::record::{Answer, CloseReason, Keyframe, Record, Session, Sessions};
 use super::run::{self, RunFolder, SegmentFile};
 use super::segment::{Chain, Header};
+use super::segment_reader::{Damage, ReadError, SegmentReader, Torn, torn_or_damaged};
 use super::sessions::SessionTable;
 use super::writer::{Failure, Writer};
 use crate::exit::Status;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// What a segment's name ends with.
 pub(crate) const SEGMENT_EXTENSION: &str = "lsj";
+/// What the name of a packed segment ends with, behind the other.
+pub(crate) const PACKED_EXTENSION: &str = "zst";
 /// Bytes of a location's name where it names a folder.
 pub(crate) const LOCATION_NAME_BYTES_MAX: usize = 64;
 
@@ -50,6 +52,20 @@ pub(crate) fn segment_name(number: u64, first_tick: u64) -> String {
     format!("{number:0SEGMENT_DIGITS$}-t{first_tick:0TICK_DIGITS$}.{SEGMENT_EXTENSION}")
 }
 
+/// `000004-t000000036000.lsj.zst` for `000004-t000000036000.lsj`
+pub(crate) fn packed_name(segment: &Path) -> PathBuf {
+    let mut name = segment.as_os_str().to_owned();
+    name.push(".");
+    name.push(PACKED_EXTENSION);
+    name.into()
+}
+
+/// The number of the segment that a file is, or was saved of.
+pub(crate) fn number_of(file: &Path) -> Option<u64> {
+    let (segment, _) = file.file_name()?.to_str()?.split_once("-t")?;
+    number(segment, SEGMENT_DIGITS)
+}
+
 /// The runs in a location's folder, oldest first.
 pub(crate) fn runs(location: &Path) -> io::Result<Vec<RunFolder>> {
     let mut runs = Vec::new();
@@ -88,7 +104,8 @@ pub(crate) fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The segments in a run's folder, oldest first.
+/// The segments in a run's folder, oldest first. Of one that is there both packed and not, the raw one counts: packing it
+/// was interrupted.
 pub(crate) fn segments(run: &Path) -> io::Result<Vec<SegmentFile>> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(run)? {
@@ -106,6 +123,8 @@ pub(crate) fn segments(run: &Path) -> io::Result<Vec<SegmentFile>> {
         }
     }
     segments.sort();
+    // The longer name comes later.
+    segments.dedup_by(|packed, raw| packed.path == packed_name(&raw.path));
     Ok(segments)
 }
 
@@ -133,6 +152,10 @@ fn run_number(name: &str) -> Option<u64> {
 }
 
 fn segment_numbers(name: &str) -> Option<(u64, u64)> {
+    let name = name
+        .strip_suffix(PACKED_EXTENSION)
+        .and_then(|name| name.strip_suffix('.'))
+        .unwrap_or(name);
     let stem = name.strip_suffix(SEGMENT_EXTENSION)?.strip_suffix('.')?;
     let (segment, tick) = stem.split_once("-t")?;
     Some((number(segment, SEGMENT_DIGITS)?, number(tick, TICK_DIGITS)?))
@@ -165,6 +188,8 @@ mod tests {
             assert_eq!(run_number(&run_name(number)), Some(number));
         }
         assert_eq!(segment_name(4, 36_000), "000004-t000000036000.lsj");
+        let packed = packed_name(Path::new("000004-t000000036000.lsj"));
+        assert_eq!(segment_numbers(packed.to_str().expect("text")), Some((4, 36_000)));
     }
 
     #[test]
@@ -177,6 +202,8 @@ mod tests {
             ".000004-t000000036000.lsj",
             "+00004-t000000036000.lsj",
             "000004-t000000036000.lsjx",
+            "000004-t000000036000.lsj.zst.torn",
+            "000004-t000000036000.zst",
         ] {
             assert_eq!(segment_numbers(name), None, "{name}");
         }

@@ -1,13 +1,15 @@
-//! Segment files byte by byte: the header, the framing of records, and a reader that trusts no length (spec 5.2).
+//! Segments byte by byte: the header, the framing of records, and a reader that trusts no length (spec 5.2).
 //!
 //! A segment is a 128-byte header and records. Each record carries a CRC-32C of itself and the chain: the first
 //! 16 bytes of BLAKE3 over the whole record before it (the first: over the header). So a record that was changed,
 //! left out, or put in from elsewhere is found.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 
 use bytes::BytesMut;
+
+use super::seekable::Content;
 
 /// `\x89LSJ` and the line ends that betray a text-mode copy.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89LSJ\r\n\x1a\n";
@@ -99,6 +101,8 @@ pub(crate) enum HeaderError {
     Reserved,
     #[error("shorter than a header")]
     Short,
+    #[error("its compressed bytes cannot be unpacked")]
+    Packing,
 }
 
 impl Header {
@@ -222,6 +226,8 @@ pub(crate) enum BadRecord {
     Checksum,
     #[error("broken chain: the record does not follow the one before it")]
     Chain,
+    #[error("the compressed bytes cannot be unpacked")]
+    Packing,
 }
 
 /// Why there is no next record.
@@ -233,31 +239,40 @@ pub(crate) enum FrameError {
     Bad { offset: u64, what: BadRecord },
 }
 
-/// Reads the records of a segment one after the other, each into the same buffer.
+/// Reads the records of a segment, packed or not, one after the other, each into the same buffer. All offsets are those
+/// of the unpacked bytes.
 pub(crate) struct Frames {
-    source: BufReader<File>,
+    source: BufReader<Content>,
     /// Where the next record begins.
     offset: u64,
-    /// The file's length when it was opened: no record reaches beyond, so no length is believed beyond it.
+    /// How long it was when it was opened: no record reaches beyond, so no length is believed beyond it.
     end: u64,
     chain: Chain,
     record: Vec<u8>,
 }
 
 const READ_BYTES: usize = 256 << 10;
+/// Memory that a record gets before its bytes have come.
+const TRUSTED_BYTES: usize = 64 << 10;
 
 impl Frames {
     /// Reads the header of a segment and stands at its first record.
     ///
     /// # Errors
     /// The file cannot be read, or (inner) does not begin with a header.
-    pub(crate) fn open(mut file: File) -> io::Result<Result<(Header, Self), HeaderError>> {
-        let end = file.seek(SeekFrom::End(0))?;
-        file.seek(SeekFrom::Start(0))?;
+    pub(crate) fn open(file: File) -> io::Result<Result<(Header, Self), HeaderError>> {
+        match Self::open_content(file) {
+            Err(error) if error.kind() == ErrorKind::InvalidData => Ok(Err(HeaderError::Packing)),
+            opened => opened,
+        }
+    }
+
+    fn open_content(file: File) -> io::Result<Result<(Header, Self), HeaderError>> {
+        let (content, end) = Content::open(file)?;
         if end < HEADER_BYTES as u64 {
             return Ok(Err(HeaderError::Short));
         }
-        let mut source = BufReader::with_capacity(READ_BYTES, file);
+        let mut source = BufReader::with_capacity(READ_BYTES, content);
         let mut bytes = [0; HEADER_BYTES];
         source.read_exact(&mut bytes)?;
         Ok(Header::from_bytes(&bytes).map(|header| {
@@ -272,12 +287,25 @@ impl Frames {
         }))
     }
 
+    /// Whether the file is a packed one: it was whole when it was packed, and nothing was written to it since.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.source.get_ref(), Content::Packed(_))
+    }
+
+    /// Where each zstd frame of a packed file begins; nothing for another.
+    pub(crate) fn packed_frames(&self) -> Vec<u64> {
+        match self.source.get_ref() {
+            Content::Packed(unpacker) => unpacker.frames().iter().map(|place| place.at).collect(),
+            Content::Raw(_) => Vec::new(),
+        }
+    }
+
     /// Where the next record begins: the end of the last good one.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The file's length when it was opened.
+    /// How long the file was when it was opened.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -293,11 +321,59 @@ impl Frames {
     }
 
     /// Goes back to a record whose offset and expected chain were noted before.
-    pub(crate) fn seek(&mut self, offset: u64, chain: Chain) -> io::Result<()> {
-        self.source.seek(SeekFrom::Start(offset))?;
+    pub(crate) fn seek(&mut self, offset: u64, chain: Chain) -> Result<(), FrameError> {
+        self.source
+            .seek(SeekFrom::Start(offset))
+            .map_err(|error| read_error(error, offset))?;
         self.offset = offset;
         self.chain = chain;
         Ok(())
+    }
+
+    /// What the record here says about itself, and, if it is of the kind wanted, the first bytes of its payload, at most
+    /// `prefix`; unchecked but for its form. Goes on behind it without reading all of it. `None`: the file ends here.
+    ///
+    /// # Errors
+    /// The file cannot be read, or no record stands here.
+    pub(crate) fn skip(&mut self, wanted: Kind, prefix: usize) -> Result<Option<Skipped>, FrameError> {
+        let offset = self.offset;
+        if offset == self.end {
+            return Ok(None);
+        }
+        let (head, kind, length) = self.head()?;
+        let prefix = if kind == wanted { prefix } else { 0 };
+        let mut payload = vec![0; prefix.min(length as usize)];
+        self.source
+            .read_exact(&mut payload)
+            .map_err(|error| read_error(error, offset))?;
+        self.source
+            .seek_relative(i64::from(length) - payload.len() as i64)
+            .map_err(|error| read_error(error, offset))?;
+        self.offset = offset + RECORD_HEADER_BYTES as u64 + u64::from(length);
+        Ok(Some(Skipped {
+            kind,
+            chain: part(&head, 16),
+            payload,
+        }))
+    }
+
+    /// Reads a record's first bytes; what is read from there on is its payload.
+    fn head(&mut self) -> Result<([u8; RECORD_HEADER_BYTES], Kind, u32), FrameError> {
+        let offset = self.offset;
+        let left = self.end - offset;
+        let bad = |what| FrameError::Bad { offset, what };
+        if left < RECORD_HEADER_BYTES as u64 {
+            return Err(bad(BadRecord::Truncated));
+        }
+        let mut head = [0; RECORD_HEADER_BYTES];
+        self.source
+            .read_exact(&mut head)
+            .map_err(|error| read_error(error, offset))?;
+        let (kind, length) = check_head(&head, offset).map_err(bad)?;
+        if u64::from(length) > left - RECORD_HEADER_BYTES as u64 {
+            return Err(bad(BadRecord::Truncated));
+        }
+        Ok((head, kind, length))
     }
 
     /// The next record, or `None` where the file ends behind a whole one.
@@ -306,24 +382,16 @@ impl Frames {
     /// The file cannot be read, or what stands here is no record that follows the last one; the reader stays.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         let offset = self.offset;
-        let left = self.end - offset;
-        if left == 0 {
+        if offset == self.end {
             return Ok(None);
         }
         let bad = |what| FrameError::Bad { offset, what };
-        if left < RECORD_HEADER_BYTES as u64 {
-            return Err(bad(BadRecord::Truncated));
-        }
-        let mut head = [0; RECORD_HEADER_BYTES];
-        self.source.read_exact(&mut head)?;
-        let (kind, length) = check_head(&head, offset).map_err(bad)?;
-        if u64::from(length) > left - RECORD_HEADER_BYTES as u64 {
-            return Err(bad(BadRecord::Truncated));
-        }
+        let (head, kind, length) = self.head()?;
+        let length = length as usize;
         self.record.clear();
         self.record.extend_from_slice(&head);
-        self.record.resize(RECORD_HEADER_BYTES + length as usize, 0);
-        self.source.read_exact(&mut self.record[RECORD_HEADER_BYTES..])?;
+        self.read_payload(length)
+            .map_err(|error| read_error(error, offset))?;
         if u32::from_le_bytes(part(&head, 12)) != checksum_of(&self.record) {
             return Err(bad(BadRecord::Checksum));
         }
@@ -336,6 +404,41 @@ impl Frames {
             kind,
             payload: &self.record[RECORD_HEADER_BYTES..],
         }))
+    }
+
+    /// Memory is taken as the bytes come: that a packed file has as many as it says is known only then.
+    fn read_payload(&mut self, length: usize) -> io::Result<()> {
+        if length <= TRUSTED_BYTES {
+            self.record.resize(RECORD_HEADER_BYTES + length, 0);
+            return self.source.read_exact(&mut self.record[RECORD_HEADER_BYTES..]);
+        }
+        let read = Read::by_ref(&mut self.source)
+            .take(length as u64)
+            .read_to_end(&mut self.record)?;
+        if read == length {
+            Ok(())
+        } else {
+            Err(ErrorKind::UnexpectedEof.into())
+        }
+    }
+}
+
+/// A record that was stepped over.
+#[derive(Debug)]
+pub(crate) struct Skipped {
+    pub(crate) kind: Kind,
+    /// That the record says is of the one before it.
+    pub(crate) chain: Chain,
+    /// The first bytes of the payload, if they were wanted.
+    pub(crate) payload: Vec<u8>,
+}
+
+fn read_error(error: io::Error, offset: u64) -> FrameError {
+    if error.kind() == ErrorKind::InvalidData {
+        let what = BadRecord::Packing;
+        FrameError::Bad { offset, what }
+    } else {
+        FrameError::Io(error)
     }
 }
 
