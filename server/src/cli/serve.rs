@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::output::{Output, complain};
 use crate::daemon::{Daemon, JournalSettings, LocationSettings, Settings};
+use crate::journal::retention::Retention;
 use crate::journal::rotation::SEGMENT_BYTES_MAX;
 use crate::journal::{Durability, policy};
 use crate::location::task::Report;
@@ -75,6 +76,12 @@ struct JournalArguments {
     #[arg(long, value_name = "MS", default_value_t = policy::AHEAD_MS,
         value_parser = clap::value_parser!(u64).range(policy::AHEAD_MS_MIN..=policy::AHEAD_MS_MAX))]
     journal_ahead_ms_max: u64,
+    /// Remove the oldest closed segments once they are so many hours old; without it none is too old
+    #[arg(long, value_name = "H", value_parser = clap::value_parser!(u64).range(1..))]
+    keep_hours: Option<u64>,
+    /// Remove the oldest closed segments while the location's journal is larger; without it nothing is too much
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    keep_mib: Option<u64>,
     /// Bytes after which the next keyframe begins another segment
     #[arg(long, value_name = "BYTES", hide = true,
         value_parser = clap::value_parser!(u64).range(1..=SEGMENT_BYTES_MAX))]
@@ -137,6 +144,7 @@ impl ServeArguments {
                 ahead_ms_max: self.journal.journal_ahead_ms_max,
                 segment_bytes_max: self.journal.segment_bytes_max,
                 segment_ticks_max: self.journal.segment_ticks_max,
+                retention: Retention::of_flags(self.journal.keep_hours, self.journal.keep_mib),
             },
             location: LocationSettings {
                 file: self.location.clone(),

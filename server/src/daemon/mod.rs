@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
 use crate::exit::{Failure, Status, WithStatus};
+use crate::journal::upkeep::Upkeep;
 use crate::journal::{self, OpenOptions, Opened};
 use crate::listener;
 use crate::location::task::{self, Handle, Report};
@@ -173,6 +174,10 @@ async fn serve(
         ticks_max: settings.ticks_max,
         ahead_max: Duration::from_millis(settings.journal.ahead_ms_max),
     };
+    let folder = settings.journal.data_dir.join(start.world.definition().name());
+    let upkeep = Upkeep::spawn(folder, settings.journal.retention)
+        .context("no thread for packing the journal")
+        .with_status(Status::Io)?;
     let policy = settings.journal.policy(start.world.definition().tick_rate());
     let journal = task::Journal::Kept(Box::new(opened.journal), policy);
     let (location, thread) = task::spawn(start, journal, task_settings, move || {
@@ -191,6 +196,8 @@ async fn serve(
         .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
         .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
         .with_status(Status::Io);
+    // What it is doing can be interrupted anywhere; the next start goes on with it.
+    drop(upkeep);
     // Connections end by themselves; a peer that does not read is not waited for.
     let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
     report

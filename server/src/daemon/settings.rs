@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::journal::policy::RETRY;
+use crate::journal::retention::Retention;
 use crate::journal::rotation::SegmentLimits;
 use crate::journal::{Durability, Policy};
 
@@ -42,6 +43,8 @@ pub(crate) struct JournalSettings {
     pub(crate) segment_bytes_max: Option<u64>,
     /// Ticks after which the next keyframe begins another segment; `None`: as in spec 5.1.
     pub(crate) segment_ticks_max: Option<u64>,
+    /// What of closed segments stays.
+    pub(crate) retention: Retention,
 }
 
 impl JournalSettings {

@@ -13,7 +13,7 @@
 //! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
 //! - [`segment_reader`]: the records of a segment in their order; [`reader`]: a whole run, or a part of it, for the
 //!   commands that look into journals; [`index`]: where its keyframes stand.
-//! - [`compress`]: packs what is closed; [`retention`]: removes what need not stay.
+//! - [`compress`]: packs what is closed; [`retention`]: removes what need not stay; [`upkeep`]: the thread that does both.
 
 pub(crate) mod compress;
 pub(crate) mod disk;
@@ -34,6 +34,7 @@ pub(crate) mod sessions;
 pub(crate) mod statistics;
 mod syncer;
 pub(crate) mod thread;
+pub(crate) mod upkeep;
 pub(crate) mod writer;
 
 pub(crate) use policy::{Durability, Policy};

@@ -30,6 +30,14 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
+    /// That of `--keep-hours` and `--keep-mib`.
+    pub(crate) fn of_flags(hours: Option<u64>, mib: Option<u64>) -> Self {
+        Self {
+            age_max: hours.map(|hours| Duration::from_secs(hours.saturating_mul(3_600))),
+            bytes_max: mib.map(|mib| mib.saturating_mul(1 << 20)),
+        }
+    }
+
     /// Whether nothing is ever removed.
     pub(crate) fn keeps_everything(&self) -> bool {
         *self == Self::default()

@@ -1,17 +1,12 @@
 //! The journal in process: bytes, threads, and starts after everything that a disk can do.
 
 mod damage;
-<<<<<<< HEAD
 mod faulty;
-mod records;
-mod recovery;
-mod rotation;
-=======
 mod packing;
 mod records;
 mod recovery;
 mod retention;
->>>>>>> b4c9017 (The journal's closed segments are packed, indexed by keyframe, and kept only as long as wanted)
+mod rotation;
 mod segment;
 mod thread;
 mod yard;
