@@ -39,6 +39,10 @@ pub(super) struct Edge {
     pub(super) to: u32,
     /// Of the free space on its left.
     pub(super) part: u32,
+    /// Its ends, if both are raw points.
+    ///
+    /// PERF: line of sight need not look them up (bench polyanya).
+    ends: Option<[Point; 2]>,
 }
 
 /// Where edges meet.
@@ -337,8 +341,10 @@ impl Border {
         if (side_of_a > 0 && side_of_b > 0) || (side_of_a < 0 && side_of_b < 0) {
             return false;
         }
-        let side_of_from = self.side_of_vertex(a, direction, edge.from);
-        let side_of_to = self.side_of_vertex(a, direction, edge.to);
+        let [side_of_from, side_of_to] = match edge.ends {
+            Some(ends) => ends.map(|end| direction.cross(Vector::between(a, end)).cmp(&0)),
+            None => [edge.from, edge.to].map(|vertex| self.side_of_vertex(a, direction, vertex)),
+        };
         if side_of_from == side_of_to.reverse() && side_of_from.is_ne() {
             // The line of the segment meets the inside of the edge, from the free side or beginning or ending on it.
             return side_of_a < 0 || side_of_b < 0;
@@ -451,6 +457,10 @@ impl Border {
                 count: 0,
             });
         }
+        let ends = |piece: &Piece| match [piece.from, piece.to].map(|place| &places[place as usize]) {
+            [&Place::Raw(from), &Place::Raw(to)] => Some([from, to]),
+            _ => None,
+        };
         self.edges = pieces
             .iter()
             .map(|piece| Edge {
@@ -459,6 +469,7 @@ impl Border {
                 from: numbers[piece.from as usize],
                 to: numbers[piece.to as usize],
                 part: NO_PART,
+                ends: ends(piece),
             })
             .collect();
     }

@@ -6,6 +6,9 @@ use super::exact::Vector;
 use crate::Point;
 use crate::geometry::Bounds;
 
+/// Most cells for each piece.
+const CELLS_PER_PIECE: i64 = 20;
+
 /// Numbers listed by cell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
@@ -33,8 +36,8 @@ impl Cells {
             return Self::default();
         };
         let extent = Vector::between(bounds.min, bounds.max);
-        // About two cells a piece: fewer make long lists, more make long ways.
-        let cells_max = 2 * pieces.len() as i64 + 16;
+        // PERF: fewer make long lists, more make long ways (bench polyanya).
+        let cells_max = CELLS_PER_PIECE * pieces.len() as i64 + 16;
         let mut shift = 0;
         while ((extent.x >> shift) + 1) * ((extent.z >> shift) + 1) > cells_max {
             shift += 1;

@@ -113,12 +113,12 @@ impl Sector {
         // PERF: in `i64`, every node is asked by every start (bench polyanya).
         let after_from = self.from.cross(direction) >= 0;
         let before_to = direction.cross(self.to) >= 0;
-        match self.from.cross(self.to) {
-            1.. => after_from && before_to,
-            0 => after_from,
-            // Not strictly in what is left out.
-            ..0 => after_from || before_to,
+        if after_from == before_to {
+            // Of 180 degrees: always.
+            return after_from;
         }
+        // Not strictly in what is left out, if that is the smaller part.
+        self.is_reflex()
     }
 
     /// As `contains`, of a sum of two differences.
@@ -133,7 +133,7 @@ impl Sector {
     }
 
     /// Its angle is more than 180 degrees.
-    pub(super) fn is_reflex(self) -> bool {
+    pub(super) const fn is_reflex(self) -> bool {
         self.from.cross(self.to) < 0
     }
 }

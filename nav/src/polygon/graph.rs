@@ -1,5 +1,7 @@
 //! Nodes and the links between those in sight of each other.
 
+use std::ops::Range;
+
 use super::border::{Border, Witnesses};
 use super::exact::{Vector, root_up};
 use super::nodes::{Corner, Node, pushed};
@@ -97,6 +99,14 @@ impl Graph {
     /// The nodes in sight of a node.
     pub(super) fn links_of(&self, node: u32) -> &[Link] {
         &self.links[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// The nodes in sight of a node whose numbers lie in a range.
+    pub(super) fn links_between(&self, node: u32, others: &Range<u32>) -> &[Link] {
+        let links = self.links_of(node);
+        let first = links.partition_point(|link| link.node < others.start);
+        let count = links[first..].partition_point(|link| link.node < others.end);
+        &links[first..first + count]
     }
 
     /// How many links there are, each counted from both ends.

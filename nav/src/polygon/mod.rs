@@ -10,6 +10,7 @@
 //! ground       the free space of one query: without the octagons around circles
 //! reach        whether octagons cut a point off
 //! search       A* with untested links
+//! near         the nodes near the straight way
 //! nearest      the nearest free or reachable point
 //! edits        areas opened and closed, obstacles added and removed
 //! picture      the debug picture as layers
@@ -35,6 +36,7 @@ mod edits;
 mod exact;
 mod graph;
 mod ground;
+mod near;
 mod nearest;
 mod nodes;
 mod picture;

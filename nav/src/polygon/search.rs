@@ -19,6 +19,7 @@ use super::border::Location;
 use super::exact::{Sector, Vector};
 use super::graph::{Graph, length, length_at_least, may_leave};
 use super::ground::{Around, Ground, View};
+use super::near::{FAR_AWAY, Near, least_length};
 use super::nodes::Node;
 use crate::{Point, SearchStats};
 
@@ -80,12 +81,14 @@ pub(super) struct Search {
     asks: bool,
     /// The nodes that were expanded, in order, the start first, with their g.
     expanded: Vec<(u32, i64)>,
-    /// Per node a lower bound of its distance to the end.
-    least_to_end: Vec<u32>,
-    /// Per node of the graph a lower bound of the way from the start through it; [`NO_WAY`] if it is known not to be in
-    /// sight.
+    /// The nodes of the graph through which a way within the bound can go.
+    near: Near,
+    /// Per octagon's corner a lower bound of its distance to the end.
+    corners_to_end: Vec<u32>,
+    /// Per node of the graph a lower bound of the way from the start through it, or [`NOT_ASKED`], or [`NO_WAY`] if it is
+    /// known not to be in sight.
     least_from_start: Vec<i64>,
-    /// Every way with f up to this was put into the queue.
+    /// Every way with f up to this was put into the queue; not above the best known way to the end.
     bound: i64,
     /// How many bounds there have been.
     round: usize,
@@ -152,6 +155,8 @@ struct Way {
 const BOUNDS: [i64; 5] = [1, 4, 16, 64, 256];
 /// No bound lets this pass but the last, where the link is tested.
 const NO_WAY: i64 = i64::MAX;
+/// Below every way.
+const NOT_ASKED: i64 = -1;
 /// Before this bound whoever searches is asked whether the end can be reached at all.
 const FAR: usize = 3;
 
@@ -256,13 +261,11 @@ impl Search {
         self.bound = bound(distance, BOUNDS[0]);
         self.seen_from_start = View::default();
         self.seen_from_end = View::default();
-        self.least_to_end.clear();
+        self.corners_to_end.clear();
+        let to_end = |&from: &Point| least_length(from, end);
+        self.corners_to_end.extend(field.corners.iter().map(to_end));
         self.least_from_start.clear();
-        let positions = field.graph.nodes.iter().map(|node| node.position);
-        let positions = positions.chain(field.corners.iter().copied());
-        // At most the extent of the world, 32000 × √2 m.
-        let least = |from: Point| length_at_least(Vector::between(from, end)) as u32;
-        self.least_to_end.extend(positions.map(least));
+        self.least_from_start.resize(field.graph.nodes.len(), NOT_ASKED);
     }
 
     /// Tries the end, and puts the ways on from a node into the queue.
@@ -271,6 +274,9 @@ impl Search {
         self.stats.expanded += 1;
         self.expanded.push((node, g));
         self.try_end(field, node, g);
+        if node == START {
+            self.near.take(field.graph, (self.start, self.end), self.bound);
+        }
         self.spread(field, turn, i64::MIN);
     }
 
@@ -284,6 +290,7 @@ impl Search {
             (None, Some(&sixteenths)) => bound(distance, sixteenths),
             (None, None) => i64::MAX,
         };
+        self.near.take(field.graph, (self.start, self.end), self.bound);
         for turn in 0..self.expanded.len() as u32 {
             self.spread(field, turn, before);
         }
@@ -304,27 +311,36 @@ impl Search {
             way.is_tested = field.ground.octagons.is_empty();
             // PERF: most ways end here; sums of 32-bit numbers need no check (bench polyanya).
             let room = (self.bound - g) as u64;
-            for link in field.graph.links_of(node) {
-                let least = self.least_to_end[link.node as usize];
-                if u64::from(link.length) + u64::from(least) <= room {
-                    self.enter(field, &way, link.node, g + i64::from(link.length));
+            for link in field.graph.links_between(node, &self.near.nodes()) {
+                let is_near = self
+                    .near
+                    .least_to_end(link.node)
+                    .is_some_and(|least| u64::from(link.length) + u64::from(least) <= room);
+                if is_near {
+                    let g = g + i64::from(link.length);
+                    let reached = &self.nodes[link.node as usize];
+                    if g < reached.g || reached.generation != self.generation {
+                        self.enter(field, &way, link.node, g);
+                    }
                 }
             }
         } else if node == START {
             self.spread_from_start(field, &way);
         } else {
-            for (other, to) in (0..).zip(&field.graph.nodes) {
+            for other in self.near.nodes() {
+                let to = &field.graph.nodes[other as usize];
                 let direction = Vector::between(to.position, from);
-                let least = g + length_at_least(direction) + i64::from(self.least_to_end[other as usize]);
-                if least <= self.bound && may_leave(to, direction) {
+                let to_end = self.near.least_to_end(other).unwrap_or(FAR_AWAY);
+                let least = g + length_at_least(direction) + i64::from(to_end);
+                if to_end != FAR_AWAY && least <= self.bound && may_leave(to, direction) {
                     let g = g + i64::from(length(from, to.position));
                     self.enter(field, &way, other, g);
                 }
             }
         }
         for (other, &to) in (fixed..).zip(field.corners) {
-            let least =
-                g + length_at_least(Vector::between(from, to)) + i64::from(self.least_to_end[other as usize]);
+            let to_end = i64::from(self.corners_to_end[(other - fixed) as usize]);
+            let least = g + length_at_least(Vector::between(from, to)) + to_end;
             if other != node
                 && least <= self.bound
                 && !(node == START && self.seen_from_start.is_blocked(&field.ground, from, to))
@@ -340,29 +356,30 @@ impl Search {
     /// them is kept for the next round (bench polyanya).
     fn spread_from_start(&mut self, field: &Field<'_>, way: &Way) {
         let start = self.start;
-        let nodes = &field.graph.nodes;
-        if self.least_from_start.is_empty() {
-            let least = nodes.iter().zip(&self.least_to_end).map(|(node, &least_to_end)| {
+        for index in self.near.nodes() {
+            let Some(to_end) = self.near.least_to_end(index).filter(|&least| least != FAR_AWAY) else {
+                continue;
+            };
+            let node = &field.graph.nodes[index as usize];
+            let known = &mut self.least_from_start[index as usize];
+            if *known == NOT_ASKED {
                 let direction = Vector::between(node.position, start);
-                if may_leave(node, direction) {
-                    length_at_least(direction) + i64::from(least_to_end)
-                } else {
-                    NO_WAY
+                let least = length_at_least(direction) + i64::from(to_end);
+                if least > self.bound {
+                    continue;
                 }
-            });
-            self.least_from_start.extend(least);
-        }
-        for (index, node) in nodes.iter().enumerate() {
-            if self.least_from_start[index] > self.bound {
+                *known = if may_leave(node, direction) { least } else { NO_WAY };
+            }
+            if *known > self.bound {
                 continue;
             }
             if self
                 .seen_from_start
                 .is_blocked(&field.ground, start, node.position)
             {
-                self.least_from_start[index] = NO_WAY;
+                *known = NO_WAY;
             } else {
-                self.enter(field, way, index as u32, length(start, node.position).into());
+                self.enter(field, way, index, length(start, node.position).into());
             }
         }
     }
@@ -375,9 +392,7 @@ impl Search {
             return;
         }
         let f = g + reached.heuristic;
-        // The end is in the queue with its cost as f and the largest g there is for that.
-        let is_too_far = f > self.bound || self.arrival.is_some_and(|(cost, _)| f > cost);
-        if is_too_far || f <= way.above {
+        if f > self.bound || f <= way.above {
             return;
         }
         if way.is_tested {
@@ -419,6 +434,8 @@ impl Search {
             && self.seen_from_end.sees(&field.ground, end, from)
         {
             self.arrival = Some((cost, node));
+            // The end is in the queue with its cost as f and the largest g there is for that.
+            self.bound = self.bound.min(cost);
             self.stats.generated += 1;
             self.queue.push(Entry {
                 f: Reverse(cost),
