@@ -25,11 +25,13 @@
 //! );
 //! ```
 
+mod value;
+
 use std::cell::RefCell;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use value::Value;
 
 use crate::{Fixed, FixedError, Point, Problems, WORLD_LIMIT};
 
@@ -63,18 +65,6 @@ pub struct Object<'a> {
 
 /// U+FEFF in UTF-8: some editors save it before the text; no format of ours has it.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// JSON as parsed: keys in file order, duplicates kept.
-#[derive(Debug)]
-enum Value {
-    Null,
-    Boolean(bool),
-    Integer(i128),
-    Decimal(f64),
-    Text(String),
-    Array(Vec<Value>),
-    Object(Vec<(String, Value)>),
-}
 
 impl Document {
     /// Parses a whole file of at most `bytes_max` bytes. Depth is limited to 128 (by serde_json).
@@ -574,57 +564,6 @@ fn member_path(path: &str, key: &str) -> String {
         let start: String = key.chars().take(KEY_CHARACTERS_MAX).collect();
         let dots = if start.len() < key.len() { "…" } else { "" };
         format!("{path}[{start:?}{dots}]")
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ValueVisitor;
-
-        impl<'de> Visitor<'de> for ValueVisitor {
-            type Value = Value;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("JSON")
-            }
-            fn visit_unit<E>(self) -> Result<Value, E> {
-                Ok(Value::Null)
-            }
-            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-                Ok(Value::Boolean(value))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-                Ok(Value::Integer(value.into()))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-                Ok(Value::Integer(value.into()))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-                Ok(Value::Decimal(value))
-            }
-            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-                Ok(Value::Text(value.to_owned()))
-            }
-            fn visit_string<E>(self, value: String) -> Result<Value, E> {
-                Ok(Value::Text(value))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = sequence.next_element()? {
-                    values.push(value);
-                }
-                Ok(Value::Array(values))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Value::Object(members))
-            }
-        }
-
-        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

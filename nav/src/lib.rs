@@ -2,6 +2,7 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod drawing;
+mod edits;
 mod fixed;
 pub mod geometry;
 mod grid;

@@ -12,7 +12,6 @@
 //! search       A* with untested links
 //! near         the nodes near the straight way
 //! nearest      the nearest free or reachable point
-//! edits        areas opened and closed, obstacles added and removed
 //! picture      the debug picture as layers
 //! planner      all of it behind the `Planner` interface
 //! ```
@@ -32,7 +31,6 @@
 mod arrangement;
 mod border;
 mod cells;
-mod edits;
 mod exact;
 mod graph;
 mod ground;

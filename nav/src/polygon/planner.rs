@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::arrangement::TooIntricate;
+use super::arrangement::{Outline, TooIntricate, check_outlines};
 use super::border::{Border, Location};
-use super::edits::EditedPolygons;
 use super::exact::Sector;
 use super::graph::Graph;
 use super::ground::{Ground, Octagon};
@@ -12,6 +11,7 @@ use super::nearest::{Candidates, Parts};
 use super::nodes::corners;
 use super::reach::Reach;
 use super::search::{Field, Outcome, Search};
+use crate::edits::EditedPolygons;
 use crate::geometry::Bounds;
 use crate::map_file::{Area, Obstacle, PolygonMap};
 use crate::{Circle, EditError, Fixed, Goal, MapEdits, Planner, Point, Query, Route, SearchStats};
@@ -60,9 +60,7 @@ impl PolygonPlanner {
             "the insets of a map are checked when it is read"
         );
         let map = EditedPolygons::new(areas, obstacles);
-        if !map.is_simple_enough() {
-            return Err(TooIntricate);
-        }
+        check_intricacy(&map)?;
         let mut planner = Self {
             map,
             insets: insets.to_vec(),
@@ -91,7 +89,7 @@ impl PolygonPlanner {
 
     /// How many obstacles stand now.
     pub fn obstacle_count(&self) -> usize {
-        self.map.obstacles().count()
+        self.map.obstacle_count()
     }
 
     /// Calls `look` with what a query searches.
@@ -110,7 +108,7 @@ impl PolygonPlanner {
 
     /// Builds border and graphs of the map as it is; `changes`: where it differs from the one they were built from.
     fn rebuild(&mut self, changes: Option<&[Bounds]>) {
-        let border = Border::new(&self.map.outlines());
+        let border = Border::new(&outlines(&self.map, |open| open));
         let corners = corners(&border);
         self.bare = Arc::new(self.bare.changed(&border, &corners, Fixed::ZERO, changes));
         for (graph, &inset) in self.graphs.iter_mut().zip(&self.insets) {
@@ -140,19 +138,26 @@ impl Planner for PolygonPlanner {
         let Some(changed) = self.map.set_area_available(area, available)? else {
             return Ok(false);
         };
+        let changed = *changed.bounds();
         self.rebuild(Some(&[changed]));
         Ok(true)
     }
 
     fn add_obstacle(&mut self, name: &str, polygon: &[Point]) -> Result<(), EditError> {
-        let changed = self.map.add_obstacle(name, polygon)?;
+        let polygon = self.map.check_new_obstacle(name, polygon)?;
+        let changed = *polygon.bounds();
+        self.map.insert_obstacle(name, polygon);
+        if check_intricacy(&self.map).is_err() {
+            self.map.remove_obstacle(name)?;
+            return Err(EditError::NoRoom);
+        }
         self.rebuild(Some(&[changed]));
         Ok(())
     }
 
     fn remove_obstacle(&mut self, name: &str) -> Result<(), EditError> {
-        let changed = self.map.remove_obstacle(name)?;
-        self.rebuild(Some(&[changed]));
+        let removed = self.map.remove_obstacle(name)?;
+        self.rebuild(Some(&[*removed.bounds()]));
         Ok(())
     }
 
@@ -161,7 +166,10 @@ impl Planner for PolygonPlanner {
     }
 
     fn set_edits(&mut self, edits: &MapEdits) -> Result<(), EditError> {
-        let (map, changes) = self.map.with_edits(edits)?;
+        let map = self.map.with_edits(edits)?;
+        check_intricacy(&map).map_err(|TooIntricate| EditError::NoRoom)?;
+        let mut changes = self.map.area_differences(&map);
+        changes.extend(self.map.obstacle_differences(&map));
         self.map = map;
         if !changes.is_empty() {
             self.rebuild(Some(&changes));
@@ -413,6 +421,22 @@ impl Asked<'_> {
         }
         false
     }
+}
+
+/// What makes the free space, of the areas those that count: the areas, then the standing obstacles.
+fn outlines(map: &EditedPolygons, counts: impl Fn(bool) -> bool) -> Vec<Outline<'_>> {
+    let areas = map.areas().filter(|(_, available)| counts(*available));
+    let areas = areas.map(|(area, _)| (&area.polygon, false));
+    let obstacles = map.obstacles().map(|(_, polygon)| (polygon, true));
+    areas
+        .chain(obstacles)
+        .map(|(polygon, is_obstacle)| Outline { polygon, is_obstacle })
+        .collect()
+}
+
+/// No area that opens can make the map too intricate.
+fn check_intricacy(map: &EditedPolygons) -> Result<(), TooIntricate> {
+    check_outlines(&outlines(map, |_| true))
 }
 
 fn ground<'a>(border: &'a Border, octagons: &'a [Octagon]) -> Ground<'a> {

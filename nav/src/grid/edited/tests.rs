@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::super::build::literal;
 use super::*;
+use crate::map_file::OBSTACLES_MAX;
 
 /// Rectangles and quadrilaterals on a lattice of half metres, so that they share borders.
 fn outline() -> impl Strategy<Value = Vec<(i32, i32)>> {

@@ -1,16 +1,16 @@
-//! The polygons of a map with what has been changed since it was loaded.
+//! The polygons of a map with what has been changed since it was loaded, by name: areas opened and closed, obstacles added and
+//! removed. Whatever is built from them is the business of a planner.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::arrangement::{Outline, check_outlines};
 use crate::geometry::{Bounds, Polygon};
 use crate::map_file::{Area, MAP_NAME_BYTES_MAX, OBSTACLES_MAX, Obstacle};
 use crate::{EditError, MapEdits, Point};
 
 /// Areas and obstacles as they are now; a clone shares those of the file.
 #[derive(Clone, Debug)]
-pub(super) struct EditedPolygons {
+pub(crate) struct EditedPolygons {
     source: Arc<Source>,
     /// Per area of the file.
     available: Vec<bool>,
@@ -29,7 +29,8 @@ struct Source {
 }
 
 impl EditedPolygons {
-    pub(super) fn new(areas: &[Area], obstacles: &[Obstacle]) -> Self {
+    /// The polygons of a file, unchanged.
+    pub(crate) fn new(areas: &[Area], obstacles: &[Obstacle]) -> Self {
         let source = Source {
             areas: areas.to_vec(),
             obstacles: obstacles.to_vec(),
@@ -45,12 +46,12 @@ impl EditedPolygons {
     }
 
     /// The areas in file order, and whether each is open.
-    pub(super) fn areas(&self) -> impl Iterator<Item = (&Area, bool)> {
+    pub(crate) fn areas(&self) -> impl Iterator<Item = (&Area, bool)> {
         self.source.areas.iter().zip(self.available.iter().copied())
     }
 
     /// The obstacles that stand now: those of the file in its order, then the added ones by name.
-    pub(super) fn obstacles(&self) -> impl Iterator<Item = (&str, &Polygon)> {
+    pub(crate) fn obstacles(&self) -> impl Iterator<Item = (&str, &Polygon)> {
         let file = self.source.obstacles.iter().zip(&self.removed);
         let standing = file
             .filter(|(_, removed)| !**removed)
@@ -58,77 +59,65 @@ impl EditedPolygons {
         standing.chain(self.added.iter().map(|(name, polygon)| (name.as_str(), polygon)))
     }
 
-    /// What makes the free space: the open areas and the standing obstacles.
-    pub(super) fn outlines(&self) -> Vec<Outline<'_>> {
-        self.outlines_of(|available| available)
+    /// The obstacles that were added, by name.
+    pub(crate) fn added(&self) -> impl Iterator<Item = &Polygon> {
+        self.added.values()
     }
 
-    /// No area that opens can make it too intricate.
-    pub(super) fn is_simple_enough(&self) -> bool {
-        check_outlines(&self.outlines_of(|_| true)).is_ok()
+    /// How many obstacles stand now.
+    pub(crate) fn obstacle_count(&self) -> usize {
+        self.removed.iter().filter(|removed| !**removed).count() + self.added.len()
     }
 
-    fn outlines_of(&self, counts: impl Fn(bool) -> bool) -> Vec<Outline<'_>> {
-        let open = self
-            .areas()
-            .filter(|(_, available)| counts(*available))
-            .map(|(area, _)| Outline {
-                polygon: &area.polygon,
-                is_obstacle: false,
-            });
-        let standing = self.obstacles().map(|(_, polygon)| Outline {
-            polygon,
-            is_obstacle: true,
-        });
-        open.chain(standing).collect()
-    }
-
-    /// Opens or closes an area; where the map has changed, if it has.
-    pub(super) fn set_area_available(
+    /// Opens or closes an area; its outline, unless it was so already.
+    ///
+    /// # Errors
+    /// `UnknownArea`.
+    pub(crate) fn set_area_available(
         &mut self,
         area: &str,
         available: bool,
-    ) -> Result<Option<Bounds>, EditError> {
+    ) -> Result<Option<&Polygon>, EditError> {
         let index = *self.source.area_index.get(area).ok_or(EditError::UnknownArea)?;
-        if std::mem::replace(&mut self.available[index], available) == available {
-            return Ok(None);
-        }
-        Ok(Some(*self.source.areas[index].polygon.bounds()))
+        let before = std::mem::replace(&mut self.available[index], available);
+        Ok((before != available).then(|| &self.source.areas[index].polygon))
     }
 
-    /// Adds an obstacle; where the map has changed.
-    pub(super) fn add_obstacle(&mut self, name: &str, polygon: &[Point]) -> Result<Bounds, EditError> {
-        let in_file = self.source.obstacle_index.get(name);
-        if self.added.contains_key(name) || in_file.is_some_and(|index| !self.removed[*index]) {
+    /// An outline that can be added by this name.
+    ///
+    /// # Errors
+    /// `NameInUse`, `BadPolygon` (also for a name that is empty or too long), `NoRoom`.
+    pub(crate) fn check_new_obstacle(&self, name: &str, polygon: &[Point]) -> Result<Polygon, EditError> {
+        if self.added.contains_key(name) || self.standing_index(name).is_some() {
             return Err(EditError::NameInUse);
         }
         let polygon = checked(name, polygon)?;
-        if self.obstacles().count() >= OBSTACLES_MAX {
+        if self.obstacle_count() >= OBSTACLES_MAX {
             return Err(EditError::NoRoom);
         }
-        let bounds = *polygon.bounds();
-        self.added.insert(name.to_owned(), polygon);
-        if !self.is_simple_enough() {
-            self.added.remove(name);
-            return Err(EditError::NoRoom);
-        }
-        Ok(bounds)
+        Ok(polygon)
     }
 
-    /// Removes an obstacle; where the map has changed.
-    pub(super) fn remove_obstacle(&mut self, name: &str) -> Result<Bounds, EditError> {
+    /// Adds an obstacle that was checked.
+    pub(crate) fn insert_obstacle(&mut self, name: &str, polygon: Polygon) {
+        self.added.insert(name.to_owned(), polygon);
+    }
+
+    /// Removes an obstacle that was added, or one of the file; its outline.
+    ///
+    /// # Errors
+    /// `UnknownObstacle`.
+    pub(crate) fn remove_obstacle(&mut self, name: &str) -> Result<Polygon, EditError> {
         if let Some(polygon) = self.added.remove(name) {
-            return Ok(*polygon.bounds());
+            return Ok(polygon);
         }
-        let index = self.source.obstacle_index.get(name).copied();
-        let index = index.filter(|index| !self.removed[*index]);
-        let index = index.ok_or(EditError::UnknownObstacle)?;
+        let index = self.standing_index(name).ok_or(EditError::UnknownObstacle)?;
         self.removed[index] = true;
-        Ok(*self.source.obstacles[index].polygon.bounds())
+        Ok(self.source.obstacles[index].polygon.clone())
     }
 
     /// All changes since the map was loaded. An outline has its equal neighbours merged.
-    pub(super) fn edits(&self) -> MapEdits {
+    pub(crate) fn edits(&self) -> MapEdits {
         let obstacles = self.source.obstacles.iter().zip(&self.removed);
         let mut removed: Vec<String> = obstacles
             .filter(|(_, removed)| **removed)
@@ -145,8 +134,11 @@ impl EditedPolygons {
         }
     }
 
-    /// The map with these changes instead; where it differs from this one.
-    pub(super) fn with_edits(&self, edits: &MapEdits) -> Result<(Self, Vec<Bounds>), EditError> {
+    /// The map with these changes instead.
+    ///
+    /// # Errors
+    /// If they do not fit this map, or are not in name order.
+    pub(crate) fn with_edits(&self, edits: &MapEdits) -> Result<Self, EditError> {
         if edits.available.len() != self.available.len() {
             return Err(EditError::UnknownArea);
         }
@@ -175,27 +167,35 @@ impl EditedPolygons {
             removed,
             added,
         };
-        if changed.obstacles().count() > OBSTACLES_MAX || !changed.is_simple_enough() {
+        if changed.obstacle_count() > OBSTACLES_MAX {
             return Err(EditError::NoRoom);
         }
-        let bounds = self.differences(&changed);
-        Ok((changed, bounds))
+        Ok(changed)
     }
 
-    /// Rectangles around the polygons that are in the one and not in the other.
-    fn differences(&self, other: &Self) -> Vec<Bounds> {
-        let areas = self.source.areas.iter().map(|area| area.polygon.bounds());
-        let areas = areas
-            .zip(self.available.iter().zip(&other.available))
-            .filter(|(_, (one, other))| one != other);
+    /// Rectangles around the areas that are open here or in `other` alone; a clone with other changes.
+    pub(crate) fn area_differences(&self, other: &Self) -> Vec<Bounds> {
+        let areas = self
+            .source
+            .areas
+            .iter()
+            .zip(self.available.iter().zip(&other.available));
+        areas
+            .filter(|(_, (one, other))| one != other)
+            .map(|(area, _)| *area.polygon.bounds())
+            .collect()
+    }
+
+    /// Rectangles around the obstacles that stand here or in `other` alone; a clone with other changes.
+    pub(crate) fn obstacle_differences(&self, other: &Self) -> Vec<Bounds> {
         let obstacles = self
             .source
             .obstacles
             .iter()
-            .map(|obstacle| obstacle.polygon.bounds());
-        let obstacles = obstacles
-            .zip(self.removed.iter().zip(&other.removed))
-            .filter(|(_, (one, other))| one != other);
+            .zip(self.removed.iter().zip(&other.removed));
+        let of_file = obstacles
+            .filter(|(_, (one, other))| one != other)
+            .map(|(obstacle, _)| *obstacle.polygon.bounds());
         let only = |one: &Self, other: &Self| -> Vec<Bounds> {
             let added = one.added.iter();
             added
@@ -203,10 +203,16 @@ impl EditedPolygons {
                 .map(|(_, polygon)| *polygon.bounds())
                 .collect()
         };
-        let mut bounds: Vec<Bounds> = areas.chain(obstacles).map(|(bounds, _)| *bounds).collect();
-        bounds.extend(only(self, other));
-        bounds.extend(only(other, self));
-        bounds
+        of_file
+            .chain(only(self, other))
+            .chain(only(other, self))
+            .collect()
+    }
+
+    /// The obstacle of the file that has this name and stands.
+    fn standing_index(&self, name: &str) -> Option<usize> {
+        let index = self.source.obstacle_index.get(name).copied();
+        index.filter(|index| !self.removed[*index])
     }
 }
 
