@@ -356,9 +356,18 @@ impl Listening {
                 return if room { Ok(()) } else { Err(Ended::By(TOO_SLOW)) };
             }
             ClientMessage::Hello(_) => return Err(close(Code::CLOSE_UNEXPECTED, "a second Hello")),
-            ClientMessage::DesyncReport { .. } => {
-                return Err(close(Code::CLOSE_UNEXPECTED, "nobody asked for a report"));
-            }
+            // The location knows whether it asked.
+            ClientMessage::DesyncReport {
+                tick,
+                part,
+                parts,
+                bytes,
+            } => Input::Report {
+                connection,
+                tick,
+                part: (part, parts),
+                bytes: bytes.into_bytes(),
+            },
         };
         // The semaphore is never closed.
         let permit = Arc::clone(&self.credit).acquire_owned().await.ok();
@@ -486,16 +495,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn every_misdeed_has_its_code() {
         let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
-        let report = client_frame(&ClientMessage::DesyncReport {
-            tick: 0,
-            part: 0,
-            parts: 1,
-            bytes: protocol::Blob::default(),
-        });
         let resync = client_frame(&ClientMessage::Resync);
         let trailing = [&[2, 0, 0, 0][..], &resync[4..], &[0]].concat();
         check_close(&hello, Code::CLOSE_UNEXPECTED).await;
-        check_close(&report, Code::CLOSE_UNEXPECTED).await;
         check_close(&[0, 0, 0, 0], Code::CLOSE_BAD_FRAME).await;
         check_close(&[1, 0, 0, 0, 99], Code::CLOSE_BAD_FRAME).await;
         check_close(&trailing, Code::CLOSE_BAD_FRAME).await;

@@ -12,7 +12,7 @@ use super::input;
 use super::map::{MapInput, MapPlanner};
 use super::output::{self, Output};
 use super::question;
-use super::replay;
+use super::recorded;
 use super::simulate::read_commands;
 use crate::exit::{Failure, Status};
 use crate::journal::record::Record;
@@ -207,11 +207,11 @@ fn check_location(path: &Path) -> anyhow::Result<String> {
 /// Reads journals from their first record to their last: frames, checksums, chain, order. `replay --verify` steps them too.
 fn check_journals(path: &Path) -> anyhow::Result<String> {
     let mut found = Vec::new();
-    for journal in replay::find(path, None, None)? {
-        let mut reader = journal.read().map_err(replay::read_failed)?;
-        replay::definition(&reader)?;
+    for journal in recorded::find(path, None, None)? {
+        let mut reader = journal.read().map_err(recorded::read_failed)?;
+        recorded::definition(&reader)?;
         let mut turns = 0u64;
-        while let Some(record) = reader.next().map_err(replay::read_failed)? {
+        while let Some(record) = reader.next().map_err(recorded::read_failed)? {
             turns += u64::from(matches!(record, Record::Turn(_)));
         }
         let torn = if reader.torn().is_some() {

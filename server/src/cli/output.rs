@@ -50,6 +50,14 @@ impl Output {
         checked(self.0.write_all(b"\n"))
     }
 
+    /// Writes out what is buffered, for somebody who waits for it.
+    ///
+    /// # Errors
+    /// [`ReaderGone`], or IO.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        checked(self.0.flush())
+    }
+
     /// Writes out what is buffered; call it last.
     ///
     /// # Errors

@@ -42,6 +42,9 @@ pub(crate) struct ServeArguments {
     /// Players that may be there at once, those in their grace included; more are refused
     #[arg(long, value_name = "N", default_value_t = PLAYERS_MAX)]
     max_players: usize,
+    /// Clients of a run that are asked for their World when their digest differs; it is kept beside the server's
+    #[arg(long, value_name = "N", default_value_t = DESYNC_REPORTS_MAX)]
+    desync_reports: u32,
     /// Stop after so many ticks
     #[arg(long, value_name = "N")]
     ticks: Option<u64>,
@@ -93,6 +96,8 @@ struct JournalArguments {
 
 /// Players that may be there at once unless a flag says otherwise.
 const PLAYERS_MAX: usize = 2_048;
+/// Clients of a run that are asked for their World unless a flag says otherwise.
+const DESYNC_REPORTS_MAX: u32 = 16;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,6 +156,7 @@ impl ServeArguments {
                 tick_rate: self.tick_rate,
                 bots: self.bots,
                 players_max: self.max_players,
+                desync_reports_max: self.desync_reports,
             },
             ticks_max: self.ticks,
         }

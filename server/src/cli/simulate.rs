@@ -65,17 +65,27 @@ pub(crate) struct PrintedTick<'a> {
     tick: u64,
     digest: String,
     events: &'a [Event],
-    characters: &'a [Character],
+    characters: Vec<&'a Character>,
     map: MapState,
 }
 
 impl<'a> PrintedTick<'a> {
     pub(crate) fn new(tick: u64, world: &'a World, events: &'a [Event]) -> Self {
+        Self::of(tick, world, events, world.characters().iter().collect())
+    }
+
+    /// With some of the characters.
+    pub(crate) fn of(
+        tick: u64,
+        world: &'a World,
+        events: &'a [Event],
+        characters: Vec<&'a Character>,
+    ) -> Self {
         Self {
             tick,
             digest: format!("{:016x}", world.digest()),
             events,
-            characters: world.characters(),
+            characters,
             map: world.map_state(),
         }
     }
@@ -176,7 +186,7 @@ pub(crate) fn run(arguments: &SimulateArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Whether the commands of every tick fit into a turn of a journal.
-fn check_turns(path: &Path, commands: &[(u64, Command)]) -> anyhow::Result<()> {
+pub(crate) fn check_turns(path: &Path, commands: &[(u64, Command)]) -> anyhow::Result<()> {
     let turns = commands.chunk_by(|(tick, _), (next, _)| tick == next);
     match turns.into_iter().find(|turn| turn.len() > TURN_COMMANDS_MAX) {
         None => Ok(()),
@@ -237,12 +247,24 @@ pub(crate) fn print_tick(
     world: &World,
     events: &[Event],
 ) -> anyhow::Result<()> {
+    let characters: Vec<&Character> = world.characters().iter().collect();
+    print_characters(output, tick, world, events, &characters)
+}
+
+/// The same, with some of the characters.
+pub(crate) fn print_characters(
+    output: &mut Output,
+    tick: u64,
+    world: &World,
+    events: &[Event],
+    characters: &[&Character],
+) -> anyhow::Result<()> {
     output.line(format_args!("tick {tick}  digest {:016x}", world.digest()))?;
     output.line(format_args!(
         "  {:>6} {:6} {:20} {:>10} {:>10}  {:5} {:>9} {:>7} {:>5}  target",
         "id", "kind", "name", "x", "z", "", "waypoint", "blocked", "by"
     ))?;
-    for character in world.characters() {
+    for character in characters {
         let kind = format!("{:?}", character.kind).to_lowercase();
         let animation = format!("{:?}", character.animation).to_lowercase();
         let waypoint = if character.has_path() {
@@ -279,7 +301,7 @@ pub(crate) fn print_tick(
 }
 
 /// An event in words.
-fn event_text(event: &Event) -> String {
+pub(crate) fn event_text(event: &Event) -> String {
     match event {
         Event::Arrived { character } => format!("{} arrived", character.0),
         Event::TalkStarted { character, npc } => format!("{} talks to {}", character.0, npc.0),

@@ -6,6 +6,7 @@ mod settings;
 mod signals;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
@@ -19,8 +20,10 @@ pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
 use crate::exit::{Failure, Status, WithStatus};
 use crate::journal::upkeep::Upkeep;
+use crate::journal::run::run_name;
 use crate::journal::{self, OpenOptions, Opened};
 use crate::listener;
+use crate::location::investigator::{self, Folder};
 use crate::location::task::{self, Handle, Report};
 use crate::location::{Input, Start};
 use crate::location_files::LocationFiles;
@@ -159,20 +162,29 @@ async fn serve(
     bundle: &Bundle,
 ) -> anyhow::Result<Report> {
     let (ended, end) = oneshot::channel();
+    let (run, bundle) = (opened.run, bundle.encode());
+    let definition = opened.world.definition().clone();
+    let reports = reports_folder(settings, &definition, opened.run_number);
+    let kept = Folder::new(reports.clone(), run, &definition, &bundle);
     let start = Start {
         world: opened.world,
-        run: opened.run,
-        bundle: bundle.encode(),
+        run,
+        bundle,
         sessions: opened.sessions,
         answers: opened.answers,
         last_session: opened.last_session,
         leave: opened.leave,
         players_max: settings.location.players_max,
+        reports_max: settings
+            .location
+            .desync_reports_max
+            .saturating_sub(investigator::reports_in(&reports)),
     };
     let task_settings = task::Settings {
         epoch: Instant::now(),
         ticks_max: settings.ticks_max,
         ahead_max: Duration::from_millis(settings.journal.ahead_ms_max),
+        reports: Some(kept),
     };
     let folder = settings.journal.data_dir.join(start.world.definition().name());
     let upkeep = Upkeep::spawn(folder, settings.journal.retention)
@@ -201,6 +213,12 @@ async fn serve(
     // Connections end by themselves; a peer that does not read is not waited for.
     let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
     report
+}
+
+/// Where the Worlds of a run that differ are kept: `DATA/LOCATION/run-000001/desyncs`.
+fn reports_folder(settings: &Settings, definition: &Definition, run: u64) -> PathBuf {
+    let location = settings.journal.data_dir.join(definition.name());
+    location.join(run_name(run)).join("desyncs")
 }
 
 /// Returns when the location has ended, by itself or because a signal came.

@@ -74,4 +74,6 @@ pub(crate) struct LocationSettings {
     pub(crate) bots: Option<u32>,
     /// Players that may be there at once, those in their grace included.
     pub(crate) players_max: usize,
+    /// Clients of a run that are asked for their World when their digest differs.
+    pub(crate) desync_reports_max: u32,
 }

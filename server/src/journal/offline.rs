@@ -61,6 +61,19 @@ impl Recorder {
         Ok((recorder, world))
     }
 
+    /// A recording from this World on, in a segment of its own, which must not be there yet.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn branch(out: &Path, bundle: &Bundle, world: &World, actor: &str) -> Result<Self, OpenError> {
+        Ok(Self {
+            writer: single_segment(out, bundle, world)?,
+            segment: SegmentLimits::at(world.definition().tick_rate()),
+            actor: Short::cut(actor),
+            keyframe_due: false,
+        })
+    }
+
     /// Whether `out` names a segment.
     pub(crate) fn is_segment(out: &Path) -> bool {
         out.extension()

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use protocol::ServerMessage;
 use protocol::message::Desync;
-use sim::bounded::List;
-use sim::{CharacterId, Definition, Sections, World};
+use protocol::report::SectionDigests;
+use protocol::{Code, ServerMessage};
+use sim::Sections;
 
-use super::history::Recomputation;
+use super::investigator::Question;
 use super::outbox::{Download, Parcel};
+use super::reports::Fault;
 use super::roster::{self, Feed};
 use super::{ConnectionId, Location, Output, encode};
 
@@ -17,6 +18,15 @@ const RESYNC_US: u64 = 2_000_000;
 /// Ticks of which the parts' digests are being computed; beyond that a client is told without them.
 const RECOMPUTATIONS_MAX: usize = 16;
 
+/// Who waits for the parts' digests of a tick.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// Each with whether it is to be asked for its World.
+    connections: Vec<(ConnectionId, bool)>,
+    /// The server's own World of that tick is being kept.
+    kept: bool,
+}
+
 impl Location {
     /// A client has computed a digest.
     pub(super) fn compare(
@@ -24,6 +34,7 @@ impl Location {
         connection: ConnectionId,
         tick: u64,
         digest: u64,
+        now_us: u64,
         out: &mut Vec<Output>,
     ) {
         let Some(session) = self.roster.of(connection) else {
@@ -46,38 +57,81 @@ impl Location {
         let id = connection.id;
         self.counters.desyncs += 1;
         tracing::warn!(session = number, tick, "a client's digest differs");
-        let known = self.desynced.contains_key(&tick);
+        let known = self.desynced.get(&tick);
         let room = self.desynced.len() < RECOMPUTATIONS_MAX;
-        self.desynced.entry(tick).or_default().push(id);
-        if known {
-            return;
-        }
-        match self.history.recomputation(tick).filter(|_| room) {
-            Some(recomputation) => out.push(Output::Recompute(recomputation)),
+        let recomputation = match known {
+            Some(_) => None,
+            None => self.history.recomputation(tick).filter(|_| room),
+        };
+        // Asked only if there is something of ours to compare it with.
+        let may_ask = known.map_or(recomputation.is_some(), |known| known.kept);
+        let ask = may_ask && self.reports.ask(id, number, (tick, expected), now_us);
+        let is_known = known.is_some();
+        let waiting = self.desynced.entry(tick).or_default();
+        waiting.connections.push((id, ask));
+        waiting.kept |= ask;
+        match recomputation {
+            _ if is_known => {}
+            Some(mut recomputation) => {
+                recomputation.keep = ask;
+                out.push(Output::Investigate(Question::Sections(recomputation)));
+            }
             None => self.tell_desync(tick, None, out),
         }
     }
 
     /// Tells those who wait for it where their World differs after `tick`.
-    pub(super) fn tell_desync(&mut self, tick: u64, sections: Option<Sections>, out: &mut Vec<Output>) {
-        let sections = sections.unwrap_or_default();
-        let characters = sections
-            .characters
-            .into_iter()
-            .map(|(id, digest)| (CharacterId(id), digest));
-        let message = ServerMessage::Desync(Box::new(Desync {
-            tick,
-            expected: self.history.digest_to_compare(tick).unwrap_or_default(),
-            clock: sections.clock,
-            map: sections.map,
-            planner: sections.planner,
-            characters: List::new(characters.collect()).expect("no more than a World can have"),
-            want_report: false,
-        }));
-        let frame = encode(&message);
-        for connection in self.desynced.remove(&tick).unwrap_or_default() {
-            out.push(Output::Send(connection, Parcel::Control(frame.clone())));
+    pub(super) fn tell_desync(&mut self, tick: u64, sections: Option<Arc<Sections>>, out: &mut Vec<Output>) {
+        let waiting = self.desynced.remove(&tick).unwrap_or_default();
+        let digests = sections
+            .as_deref()
+            .map_or(SectionDigests::default(), SectionDigests::from);
+        let message = |want_report| {
+            encode(&ServerMessage::Desync(Box::new(Desync {
+                tick,
+                expected: self.history.digest_to_compare(tick).unwrap_or_default(),
+                clock: digests.clock,
+                map: digests.map,
+                planner: digests.planner,
+                characters: digests.characters.clone(),
+                want_report,
+            })))
+        };
+        let (plain, asking) = (message(false), message(true));
+        for (connection, ask) in waiting.connections {
+            let frame = match &sections {
+                Some(sections) if ask => {
+                    self.reports.know(connection, sections);
+                    asking.clone()
+                }
+                _ => {
+                    if ask {
+                        self.reports.cancel(connection);
+                    }
+                    plain.clone()
+                }
+            };
+            out.push(Output::Send(connection, Parcel::Control(frame)));
         }
+    }
+
+    /// A part of a client's World has come.
+    pub(super) fn report_part(
+        &mut self,
+        connection: ConnectionId,
+        tick: u64,
+        part: (u32, u32),
+        bytes: &[u8],
+        now_us: u64,
+        out: &mut Vec<Output>,
+    ) {
+        let (code, message) = match self.reports.part(connection, tick, part, bytes, now_us) {
+            Ok(None) => return,
+            Ok(Some(world)) => return out.push(Output::Investigate(Question::Keep(Box::new(world)))),
+            Err(Fault::NotAsked) => (Code::CLOSE_UNEXPECTED, "nobody asked for a report"),
+            Err(Fault::BadPart) => (Code::CLOSE_BAD_FRAME, "not the next part of the report"),
+        };
+        self.close(connection, code, message, now_us, out);
     }
 
     /// Those who asked for a snapshot and may have one now wait for the next.
@@ -138,19 +192,4 @@ impl Location {
             out.push(Output::Send(taker, Parcel::Download(download)));
         }
     }
-}
-
-/// The parts' digests that a [`Recomputation`] asks for; `None` if its turns do not lead to its tick.
-pub(crate) fn recompute(definition: &Definition, recomputation: &Recomputation) -> Option<Sections> {
-    let mut world = World::load(definition, &recomputation.snapshot).ok()?;
-    let mut events = Vec::new();
-    for frame in &recomputation.turns {
-        let payload = frame.get(protocol::frame::LENGTH_BYTES..)?;
-        let Ok(ServerMessage::Turn(turn)) = protocol::wire::decode_server(payload) else {
-            return None;
-        };
-        events.clear();
-        world.step_into(&turn.commands, &mut events);
-    }
-    (world.tick() == recomputation.tick + 1).then(|| world.sections())
 }

@@ -28,6 +28,8 @@ pub(crate) struct Recomputation {
     pub(crate) snapshot: Arc<[u8]>,
     /// The frames of the turns from the snapshot's tick to `tick`.
     pub(crate) turns: Vec<Bytes>,
+    /// The World there is to be kept as a report.
+    pub(crate) keep: bool,
 }
 
 /// See the module.
@@ -136,6 +138,7 @@ impl History {
             tick,
             snapshot: Arc::clone(snapshot),
             turns,
+            keep: false,
         })
     }
 

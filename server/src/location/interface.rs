@@ -5,7 +5,7 @@ use protocol::Code;
 use protocol::message::{Hello, View};
 use sim::{CharacterId, Command, Sections, World};
 
-use super::history::Recomputation;
+use super::investigator::Question;
 use super::outbox::Parcel;
 use super::roster::Token;
 use crate::journal::record::{self, Record};
@@ -70,13 +70,26 @@ pub(crate) enum Input {
         /// The snapshot's.
         tick: u64,
     },
-    /// The answer to [`Output::Recompute`].
+    /// A part of a client's World after a step after which its digest differed.
+    Report {
+        /// Whose.
+        connection: ConnectionId,
+        /// The step.
+        tick: u64,
+        /// Which part, and of how many.
+        part: (u32, u32),
+        /// It.
+        bytes: Bytes,
+    },
+    /// The answer to [`Question::Sections`].
     Sections {
         /// The step.
         tick: u64,
         /// After it; `None` if they could not be computed.
         sections: Option<Box<Sections>>,
     },
+    /// The answer to [`Question::Keep`].
+    ReportKept,
     /// The daemon ends: everybody is told, nothing runs any more.
     Stop,
 }
@@ -113,8 +126,8 @@ pub(crate) enum Output {
     Clock(Bytes),
     /// Nothing more will be sent to this connection.
     Forget(ConnectionId),
-    /// Compute the parts' digests, elsewhere, and answer with [`Input::Sections`].
-    Recompute(Recomputation),
+    /// Find something out, or keep it, elsewhere, and answer with [`Input::Sections`] or [`Input::ReportKept`].
+    Investigate(Question),
 }
 
 /// What a location needs to know beside its World.
@@ -135,6 +148,8 @@ pub(crate) struct Start {
     pub(crate) leave: Vec<CharacterId>,
     /// Players and bots that may be there at once.
     pub(crate) players_max: usize,
+    /// Clients that may be asked for their World when their digest differs.
+    pub(crate) reports_max: u32,
 }
 
 /// What has been counted since the start.

@@ -15,7 +15,9 @@ mod downloads;
 mod history;
 mod inbox;
 mod interface;
+pub(crate) mod investigator;
 pub(crate) mod outbox;
+mod reports;
 mod roster;
 mod sequences;
 mod state_feed;
@@ -34,11 +36,12 @@ use protocol::{Code, ServerMessage, frame};
 use sim::{Command, Definition, Event, World};
 
 use self::clock::TickClock;
-use self::desync::recompute;
+use self::desync::Waiting;
 use self::downloads::Downloads;
 use self::history::History;
 use self::inbox::Inbox;
 use self::outbox::Parcel;
+use self::reports::Reports;
 use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
 use self::storage::StorageWatch;
@@ -66,7 +69,8 @@ pub(crate) struct Location {
     /// What those with the State feed were told.
     state_groups: state_feed::Groups,
     /// Who waits for the parts' digests of a tick.
-    desynced: BTreeMap<u64, Vec<ConnectionId>>,
+    desynced: BTreeMap<u64, Waiting>,
+    reports: Reports,
     counters: Counters,
     storage: StorageWatch,
     stopping: bool,
@@ -100,6 +104,7 @@ impl Location {
             downloads: Downloads::default(),
             state_groups: state_feed::Groups::default(),
             desynced: BTreeMap::new(),
+            reports: Reports::new(start.reports_max),
             counters: Counters::default(),
             storage: StorageWatch::default(),
             stopping: false,
@@ -164,7 +169,7 @@ impl Location {
                 connection,
                 tick,
                 digest,
-            } => self.compare(connection, tick, digest, out),
+            } => self.compare(connection, tick, digest, now_us, out),
             Input::Resync(connection) => {
                 if let Some(connection) = self
                     .roster
@@ -189,11 +194,21 @@ impl Location {
                 }
             }
             Input::Goodbye(connection) => self.goodbye(connection, out),
-            Input::Gone(connection) => self.gone(connection, now_us, out),
+            Input::Report {
+                connection,
+                tick,
+                part,
+                bytes,
+            } => self.report_part(connection, tick, part, &bytes, now_us, out),
+            Input::ReportKept => self.reports.written(),
+            Input::Gone(connection) => {
+                self.reports.gone(connection);
+                self.gone(connection, now_us, out);
+            }
             Input::Dropped(connection) => self.dropped(connection, now_us, out),
             Input::Downloaded { connection, tick } => self.downloads.finished(connection, tick),
             Input::Sections { tick, sections } => {
-                self.tell_desync(tick, sections.map(|sections| *sections), out)
+                self.tell_desync(tick, sections.map(|sections| Arc::from(sections)), out)
             }
             Input::Stop => self.stop(out),
         }

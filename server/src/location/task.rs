@@ -22,12 +22,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use protocol::Code;
-use sim::Definition;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::history::Recomputation;
+use super::investigator::{self, Folder, Question};
 use super::outbox::{Outbox, Parcel};
-use super::{ConnectionId, Counters, Input, Location, Output, Start, Storage, recompute};
+use super::{ConnectionId, Counters, Input, Location, Output, Start, Storage};
 use crate::journal::record::{CloseReason, Keyframe, Record};
 use crate::journal::statistics::{self, Statistics};
 use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
@@ -107,6 +106,8 @@ pub(crate) struct Settings {
     pub(crate) ticks_max: Option<u64>,
     /// How far the location may be ahead of what may leave; past that its clock holds (spec 5.6).
     pub(crate) ahead_max: Duration,
+    /// Where Worlds that differ are kept; `None`: nowhere.
+    pub(crate) reports: Option<Folder>,
 }
 
 /// Where the records go.
@@ -144,7 +145,7 @@ pub(crate) struct Report {
 pub(crate) fn spawn(
     start: Start,
     journal: Journal,
-    settings: Settings,
+    mut settings: Settings,
     ended: impl FnOnce() + Send + 'static,
 ) -> io::Result<(Handle, JoinHandle<Result<Report, Failure>>)> {
     let (inputs, queue) = mpsc::channel();
@@ -174,7 +175,7 @@ pub(crate) fn spawn(
         Journal::Null => JournalThread::spawn_null(release)?,
     };
     let task = Task {
-        recomputer: spawn_recomputer(definition.clone(), inputs)?,
+        investigator: investigator::spawn(definition.clone(), settings.reports.take(), inputs)?,
         ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
         turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
         location,
@@ -202,7 +203,7 @@ struct Task {
     queue: Receiver<Envelope>,
     journal: JournalThread<Release>,
     delivered: Arc<Delivered>,
-    recomputer: Sender<Recomputation>,
+    investigator: Sender<Question>,
     clock_frame: Arc<Mutex<Bytes>>,
     outboxes: BTreeMap<ConnectionId, Arc<Outbox>>,
     /// Shared with the broadcasts that are under way, copied when somebody comes or goes.
@@ -422,9 +423,9 @@ impl Task {
                         }
                     }
                 }
-                Output::Recompute(recomputation) => {
+                Output::Investigate(question) => {
                     // It ends only with this thread.
-                    let _ = self.recomputer.send(recomputation);
+                    let _ = self.investigator.send(question);
                 }
             }
         }
@@ -534,30 +535,6 @@ impl Delivered {
             }
         }
     }
-}
-
-/// Starts the thread that computes the parts' digests of earlier ticks, one at a time.
-fn spawn_recomputer(definition: Definition, inputs: Sender<Envelope>) -> io::Result<Sender<Recomputation>> {
-    let (sender, wanted) = mpsc::channel::<Recomputation>();
-    thread::Builder::new()
-        .name("recompute".to_owned())
-        .spawn(move || {
-            while let Ok(recomputation) = wanted.recv() {
-                let input = Input::Sections {
-                    tick: recomputation.tick,
-                    sections: recompute(&definition, &recomputation).map(Box::new),
-                };
-                let envelope = Envelope {
-                    input,
-                    outbox: None,
-                    permit: None,
-                };
-                if inputs.send(envelope).is_err() {
-                    break;
-                }
-            }
-        })?;
-    Ok(sender)
 }
 
 fn micros(duration: Duration) -> u64 {

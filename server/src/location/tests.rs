@@ -1,16 +1,19 @@
 //! The core of a location, driven by hand: inputs and times in, outputs out.
 
+mod desync;
 mod storage;
 
 use std::collections::BTreeMap;
 
 use protocol::FrameReader;
 use protocol::Origin;
-use protocol::message::{self, Area, Desync, Hello, Need, Resume, Role, View, Welcome};
+use protocol::message::{self, Area, Hello, Need, Resume, Role, View, Welcome};
 use sim::CharacterId;
 use sim::bounded::Text;
 
 use super::history::Recomputation;
+use super::investigator::Question;
+use super::reports::ClientWorld;
 use super::*;
 use crate::location_files::LocationFiles;
 
@@ -26,6 +29,7 @@ struct Stage {
     followers: Vec<ConnectionId>,
     forgotten: Vec<ConnectionId>,
     recomputations: Vec<Recomputation>,
+    kept: Vec<ClientWorld>,
     clocks: Vec<Bytes>,
 }
 
@@ -45,6 +49,7 @@ fn start() -> Start {
         last_session: 0,
         leave: Vec::new(),
         players_max: 3,
+        reports_max: 2,
     }
 }
 
@@ -70,6 +75,7 @@ impl Stage {
             followers: Vec::new(),
             forgotten: Vec::new(),
             recomputations: Vec::new(),
+            kept: Vec::new(),
             clocks: Vec::new(),
         }
     }
@@ -114,7 +120,10 @@ impl Stage {
                     self.followers.retain(|follower| *follower != connection);
                     self.forgotten.push(connection);
                 }
-                Output::Recompute(recomputation) => self.recomputations.push(recomputation),
+                Output::Investigate(Question::Sections(recomputation)) => {
+                    self.recomputations.push(recomputation);
+                }
+                Output::Investigate(Question::Keep(world)) => self.kept.push(*world),
             }
         }
     }
@@ -657,74 +666,6 @@ fn a_player_without_a_session_leaves_in_the_first_turn() {
     assert_eq!(after.players(), ["Ann"]);
     after.turns(1);
     assert!(after.players().is_empty());
-}
-
-#[test]
-fn a_wrong_digest_is_named_once_and_healed_on_request() {
-    let mut stage = Stage::new(start());
-    stage.join(1, "Ann");
-    stage.turns(25);
-    let mut worlds = World::new(&definition());
-    let digest = |stage: &mut Stage, tick: u64, digest: u64| {
-        stage.take(Input::Digest {
-            connection: connection(1),
-            tick,
-            digest,
-        });
-    };
-    let right = stage.location.history.digest_to_compare(25).expect("recent");
-    digest(&mut stage, 25, right);
-    digest(&mut stage, 0, 1);
-    digest(&mut stage, 26, 1);
-    assert!(
-        stage.recomputations.is_empty(),
-        "right, before its snapshot, from the future"
-    );
-    digest(&mut stage, 24, 1);
-    digest(&mut stage, 25, 2);
-    let recomputation = stage.recomputations.pop().expect("one, for the first");
-    let sections = recompute(&definition(), &recomputation).expect("turns that lead there");
-    for record in &stage.records {
-        if let Record::Turn(turn) = record
-            && turn.tick <= 24
-        {
-            worlds.step_into(&turn.commands, &mut Vec::new());
-        }
-    }
-    assert_eq!(sections, worlds.sections());
-
-    stage.messages(1);
-    stage.take(Input::Sections {
-        tick: 24,
-        sections: Some(Box::new(sections)),
-    });
-    let messages = stage.messages(1);
-    let [ServerMessage::Desync(desync)] = messages.as_slice() else {
-        panic!("{messages:?}");
-    };
-    let Desync {
-        tick, expected, map, ..
-    } = **desync;
-    assert_eq!(
-        (tick, expected, map),
-        (24, worlds.digest(), worlds.sections().map)
-    );
-
-    let downloads = |stage: &mut Stage| {
-        let sent = stage.sent(1);
-        sent.iter()
-            .filter(|parcel| matches!(parcel, Parcel::Download(_)))
-            .count()
-    };
-    stage.take(Input::Resync(connection(1)));
-    assert_eq!(downloads(&mut stage), 1);
-    stage.take(Input::Resync(connection(1)));
-    stage.turns(19);
-    assert_eq!(downloads(&mut stage), 0, "one in two seconds");
-    stage.turns(2);
-    assert_eq!(downloads(&mut stage), 1);
-    let counters = stage.location.counters();
-    assert_eq!((counters.desyncs, counters.resyncs, counters.digests), (1, 2, 3));
 }
 
 #[test]

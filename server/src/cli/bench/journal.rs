@@ -230,11 +230,13 @@ impl Bench<'_> {
             last_session: 0,
             leave: Vec::new(),
             players_max: self.arguments.clients as usize,
+            reports_max: 0,
         };
         let settings = task::Settings {
             epoch: Instant::now(),
             ticks_max: Some(self.arguments.seconds * u64::from(self.definition.tick_rate())),
             ahead_max: Duration::from_millis(AHEAD_MS),
+            reports: None,
         };
         let (handle, thread) = task::spawn(start, journal, settings, || {})
             .context("no thread for the location")

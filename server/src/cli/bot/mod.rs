@@ -63,6 +63,9 @@ pub(crate) struct BotArguments {
     /// Which location of the daemon [default: its first]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     location: String,
+    /// Keep the World of a bot whose digest differs as a file in this folder, for `diff`
+    #[arg(long, value_name = "DIR", conflicts_with = "observer")]
+    reports: Option<PathBuf>,
     /// Print the summary as one JSON object
     #[arg(long)]
     json: bool,

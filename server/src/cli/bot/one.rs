@@ -122,9 +122,11 @@ impl Bot {
                 self.report.trouble = Some(format!(
                     "desync at tick {tick}: digest {computed:016x}, the server has {expected:016x}"
                 ));
+                self.keep_report();
             }
             ClientEvent::Different(difference) => {
                 self.report.trouble = Some(format!("desync: {difference:?}"));
+                self.keep_report();
             }
             ClientEvent::OutOfOrder { expected, found } => {
                 self.report.missing_turns += found.saturating_sub(expected).max(1);
@@ -165,6 +167,16 @@ impl Bot {
             | ClientEvent::Notice { .. }
             | ClientEvent::Draining { .. }
             | ClientEvent::Redirect { .. } => {}
+        }
+    }
+
+    /// Written at once, and again when the server has said what it has there.
+    fn keep_report(&mut self) {
+        let (Some(folder), Some(report)) = (&self.plan.arguments.reports, self.client.desync_report()) else {
+            return;
+        };
+        if let Err(error) = client::write_report(folder, &report) {
+            self.report.trouble = Some(format!("{}: no desync report: {error}", folder.display()));
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use sim::{Behaviour, CharacterSpec, Command, ScriptStep, Step};
 
 /// A command as a command file of a location with this tick rate writes it: reading it gives the same command.
-pub(super) fn command_form(command: &Command, tick_rate: u16) -> Value {
+pub(crate) fn command_form(command: &Command, tick_rate: u16) -> Value {
     match command {
         Command::SpawnBot(spec) => json!({ "SpawnBot": character_form(spec, tick_rate) }),
         Command::SpawnNpc(spec) => json!({ "SpawnNpc": character_form(spec, tick_rate) }),
