@@ -38,9 +38,40 @@ fn examples_of_the_documentation_are_vectors() {
         .concat();
     let examples: Vec<&str> = document
         .split("\n```\n")
+        .skip(1)
+        .step_by(2)
         .filter(|block| block.contains(" = ") && block.lines().count() == 1)
         .collect();
-    assert!(examples.len() >= 4, "the examples are not found");
+    // Each kind of message of a handshake and what follows it.
+    for name in [
+        "Hello",
+        "Command",
+        "Digest",
+        "Ping",
+        "SetView",
+        "Reject",
+        "Welcome",
+        "Clock",
+        "Definition",
+        "Snapshot",
+        "Turn",
+        "State",
+        "PackedState",
+        "Accepted",
+        "Refused",
+        "Event",
+        "Close",
+    ] {
+        let is_of = |example: &&str| {
+            example
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with([' ', ',']))
+        };
+        assert!(
+            examples.iter().any(|example| is_of(&example)),
+            "no example of {name}"
+        );
+    }
     for example in examples {
         assert!(
             vectors.lines().any(|line| line == example),

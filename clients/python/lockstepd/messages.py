@@ -139,7 +139,7 @@ SERVER = Enum([
     ("Pong", Struct(nonce=U64, server_us=U64)),
     ("Notice", Struct(text=Text(512))),
     ("Draining", Struct(code=U16, deadline_ms=U32)),
-    ("Redirect", Struct(location=SHORT, address=Text(256), ticket=Text(640))),
+    ("Redirect", Struct(location=SHORT, address=Text(64), ticket=Text(640))),
     ("Close", Struct(code=U16, message=EXPLANATION)),
     ("PackedState", Struct(tick=U64, span=U64, map=Option(MAP_STATE), changed=PACKED_CHANGES, gone=GONE)),
 ])
