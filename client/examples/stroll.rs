@@ -29,13 +29,17 @@ async fn main() -> Result<(), client::Ending> {
             }
             ClientEvent::Stepped { events, .. } => {
                 let own = client.characters().first().copied();
-                let arrived = |event: &Event| matches!(event, Event::Arrived { character } if Some(*character) == own);
+                let arrived =
+                    |event: &Event| matches!(event, Event::Arrived { character } if Some(*character) == own);
                 if events.iter().any(arrived) {
                     walk(&mut client, places.as_ref(), &mut random);
                 }
             }
             ClientEvent::Answered { answer, .. } => match answer {
-                Answer::Accepted { outcome: Code::APPLIED, .. } => {}
+                Answer::Accepted {
+                    outcome: Code::APPLIED,
+                    ..
+                } => {}
                 other => println!("the server says {other:?}"),
             },
             ClientEvent::Disconnected { reason, retry_in } => println!("{reason}; again in {retry_in:?}"),
