@@ -1,4 +1,4 @@
-//! Accepts connections and gives each a task; knows how many unknown peers there are (spec 9.1, 9.2).
+//! Accepts connections and gives each a task, which waits for its place among the unknown peers (spec 9.1, 9.2).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,26 +8,37 @@ use protocol::frame::FRAME_BYTES_BEFORE_ADMISSION_MAX;
 use protocol::{Code, handshake};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::admission::Admission;
+use crate::admission::gate::Gate;
 use crate::location::ConnectionId;
 use crate::location::task::Handle;
-use crate::session;
+use crate::session::{self, Guest, HANDSHAKE_DEADLINE};
+use crate::tls::Tls;
 
-/// Peers that have not yet said what they want.
-const PENDING_MAX: usize = 64;
-/// How long a new peer may wait for one of them to say it.
-const PENDING_WAIT: Duration = Duration::from_secs(1);
 /// Send buffer of a socket, bytes: the system would take megabytes for a peer that never reads.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// Waits after a failed accept, doubled each time: without descriptors there is nothing to do but wait.
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
+/// What all connections share.
+#[derive(Clone)]
+pub(crate) struct Entrance {
+    /// How many may be there.
+    pub(crate) gate: Arc<Gate>,
+    /// Whose tickets are believed.
+    pub(crate) admission: Arc<Admission>,
+    /// How the port is encrypted; `None`: not here.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Where those who are let in go.
+    pub(crate) location: Handle,
+}
+
 /// Accepts connections for ever. Each holds a clone of `alive` while it lives.
-pub(crate) async fn accept(listener: TcpListener, location: Handle, alive: mpsc::Sender<()>) {
-    let pending = Arc::new(Semaphore::new(PENDING_MAX));
+pub(crate) async fn accept(listener: TcpListener, entrance: Entrance, alive: mpsc::Sender<()>) {
     let mut last_connection = 0;
     let mut back_off = BACK_OFF_MIN;
     loop {
@@ -41,36 +52,58 @@ pub(crate) async fn accept(listener: TcpListener, location: Handle, alive: mpsc:
             }
         };
         back_off = BACK_OFF_MIN;
-        let Ok(Ok(permit)) = timeout(PENDING_WAIT, Arc::clone(&pending).acquire_owned()).await else {
-            tracing::debug!(%peer, "too many unknown peers");
-            turn_away(&stream);
+        let Some(open) = entrance.gate.knock(peer.ip(), std::time::Instant::now()) else {
+            tracing::debug!(%peer, "too many connections, or too often");
+            turn_away(&stream, entrance.tls.is_some());
             continue;
         };
-        if let Err(error) = prepare(&stream) {
-            tracing::debug!(%peer, %error, "a connection that is none any more");
-            continue;
-        }
         last_connection += 1;
         let connection = ConnectionId(last_connection);
         tracing::debug!(connection = last_connection, %peer, "accepted");
-        let (location, alive) = (location.clone(), alive.clone());
+        let (entrance, alive) = (entrance.clone(), alive.clone());
         tokio::spawn(async move {
-            session::serve(stream, connection, location, permit).await;
+            welcome(stream, peer, connection, entrance).await;
+            drop(open);
             drop(alive);
         });
     }
 }
 
-/// Whether only this machine can reach an address.
-pub(crate) fn is_loopback(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
+/// Serves one connection, once there is a place for it.
+async fn welcome(stream: TcpStream, peer: SocketAddr, connection: ConnectionId, entrance: Entrance) {
+    let Some(pending) = entrance.gate.place(peer.ip()).await else {
+        tracing::debug!(%peer, "too many unknown peers");
+        return turn_away(&stream, entrance.tls.is_some());
+    };
+    if let Err(error) = prepare(&stream) {
+        tracing::debug!(%peer, %error, "a connection that is none any more");
+        return;
+    }
+    let guest = Guest {
+        connection,
+        address: Some(peer.ip()),
+        deadline: Instant::now() + HANDSHAKE_DEADLINE,
+        admission: entrance.admission,
+        location: entrance.location,
+    };
+    let Some(tls) = entrance.tls else {
+        // In a box of its own: whoever waits for a place needs little memory.
+        return Box::pin(session::serve(stream, guest, pending)).await;
+    };
+    match timeout_at(guest.deadline, Box::pin(tls.accept(stream))).await {
+        Ok(Ok(stream)) => Box::pin(session::serve(stream, guest, pending)).await,
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection"),
+        Err(_) => tracing::debug!(%peer, "no TLS connection in time"),
+    }
 }
 
 /// Says `Busy` to a peer that has asked already, as far as that goes without waiting: no reply is longer than its request.
-fn turn_away(stream: &TcpStream) {
+/// Under TLS there is nothing that it would understand.
+fn turn_away(stream: &TcpStream, encrypted: bool) {
     let mut request = [0; FRAME_BYTES_BEFORE_ADMISSION_MAX];
     let asked = stream.try_read(&mut request).unwrap_or_default();
-    if let Some(reply) = handshake::reject(Code::REJECT_BUSY, "", asked) {
+    let reply = handshake::reject(Code::REJECT_BUSY, "", asked).filter(|_| !encrypted);
+    if let Some(reply) = reply {
         // It may come again anyway.
         let _ = stream.try_write(&reply);
     }

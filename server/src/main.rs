@@ -1,6 +1,7 @@
 //! lockstepd: an authoritative lockstep game server.
 #![warn(clippy::print_stdout, clippy::print_stderr)] // both panic when nobody reads any more; see `cli::output`
 
+mod admission;
 mod cli;
 mod daemon;
 mod descriptors;
@@ -10,6 +11,7 @@ mod listener;
 mod location;
 mod location_files;
 mod session;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +14,16 @@ use protocol::message::{Hello, Role};
 use protocol::{ClientMessage, Code, FrameError, FrameReader, ServerMessage, wire};
 use sim::{CharacterId, Command};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::admission::{Admission, unix_seconds};
 use crate::location::outbox::{End, Outbox, Parcel, TOO_SLOW};
 use crate::location::task::{Envelope, Handle};
-use crate::location::{ConnectionId, Input, character_of};
+use crate::location::{ConnectionId, Input, Visitor, character_of};
 
 /// From the connection to a whole Hello.
-const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
+pub(crate) const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
 /// From the first byte of a frame to its last.
 const FRAME_DEADLINE: Duration = Duration::from_secs(10);
 /// From one message of the client to the next.
@@ -42,18 +44,48 @@ const MESSAGES_UNDER_WAY_MAX: usize = 64;
 
 const _: () = assert!(SILENCE_MAX.as_millis() < IDLE_DEADLINE.as_millis());
 
+/// Somebody who has connected, and what decides about them.
+pub(crate) struct Guest {
+    /// Its number.
+    pub(crate) connection: ConnectionId,
+    /// Where it comes from.
+    pub(crate) address: Option<IpAddr>,
+    /// Until then it must have said what it wants.
+    pub(crate) deadline: Instant,
+    /// Whose tickets are believed.
+    pub(crate) admission: Arc<Admission>,
+    /// Where it goes.
+    pub(crate) location: Handle,
+}
+
 /// Serves one connection until it ends. `pending` is given back once the peer has said what it wants: until then it
 /// counts as one of the few unknown ones.
-pub(crate) async fn serve<S: AsyncRead + AsyncWrite>(
-    stream: S,
-    connection: ConnectionId,
-    location: Handle,
-    pending: OwnedSemaphorePermit,
-) {
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest, pending: P) {
+    let Guest {
+        connection,
+        address,
+        deadline,
+        admission,
+        location,
+    } = guest;
     let (mut reader, writer) = tokio::io::split(stream);
     let mut writer = Writer::new(writer);
-    let Some((hello, handshake)) = open(&mut reader, &mut writer).await else {
+    let Some((hello, handshake)) = open(&mut reader, &mut writer, deadline).await else {
         return;
+    };
+    let unix_seconds = unix_seconds();
+    let claims = match admission.judge(&hello, unix_seconds) {
+        Ok(claims) => claims.map(Box::new),
+        Err((code, message)) => {
+            tracing::debug!(connection = connection.0, %code, "refused");
+            let reply = handshake.reject(code, message);
+            return writer.farewell(&mut reader, reply).await;
+        }
+    };
+    let visitor = Visitor {
+        claims,
+        address,
+        unix_seconds,
     };
     drop(pending);
     let Some(token) = random_token() else {
@@ -69,6 +101,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite>(
         input: Input::Enter {
             connection,
             hello,
+            visitor,
             token,
         },
         outbox: Some(Arc::clone(&outbox)),
@@ -131,8 +164,8 @@ enum Ended {
 async fn open<S: AsyncRead + AsyncWrite>(
     reader: &mut ReadHalf<S>,
     writer: &mut Writer<S>,
+    deadline: Instant,
 ) -> Option<(Box<Hello>, ServerHandshake)> {
-    let deadline = Instant::now() + HANDSHAKE_DEADLINE;
     let mut handshake = ServerHandshake::new();
     let mut overdue = None;
     let reply = loop {
@@ -247,7 +280,11 @@ impl<S: AsyncRead + AsyncWrite> Writer<S> {
                 }
             }
         }
-        Ok(())
+        // Under TLS what was written may still wait to be sent.
+        match timeout(WRITE_DEADLINE, self.half.flush()).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Ended::Gone),
+        }
     }
 
     /// Sends what waits and a last frame, then reads on for a moment so that it arrives.
@@ -445,11 +482,14 @@ mod tests {
     async fn connect() -> (DuplexStream, Receiver<Envelope>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (handle, inputs) = Handle::for_test();
-        let permit = Arc::new(Semaphore::new(1))
-            .acquire_owned()
-            .await
-            .expect("one is free");
-        tokio::spawn(serve(theirs, ConnectionId(1), handle, permit));
+        let guest = Guest {
+            connection: ConnectionId(1),
+            address: None,
+            deadline: Instant::now() + HANDSHAKE_DEADLINE,
+            admission: Arc::default(),
+            location: handle,
+        };
+        tokio::spawn(serve(theirs, guest, ()));
         (ours, inputs)
     }
 

@@ -1,5 +1,6 @@
 //! The command line (spec 6): one file a subcommand, each with its arguments and a `run`.
 
+mod admission;
 mod bake;
 mod bench;
 mod bot;
@@ -17,6 +18,7 @@ mod recorded;
 mod replay;
 mod serve;
 mod simulate;
+mod ticket;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -61,6 +63,7 @@ enum Command {
     Replay(replay::ReplayArguments),
     Diff(diff::DiffArguments),
     Simulate(simulate::SimulateArguments),
+    Ticket(ticket::TicketArguments),
     Path(path::PathArguments),
     Bake(bake::BakeArguments),
     Check(check::CheckArguments),
@@ -95,6 +98,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Ticket(arguments) => ticket::run(&arguments),
         Command::Path(arguments) => path::run(&arguments),
         Command::Bake(arguments) => bake::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -10,11 +10,13 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
+use super::admission::AdmissionArguments;
 use super::output::{Output, complain};
 use crate::daemon::{Daemon, JournalSettings, LocationSettings, Settings};
 use crate::journal::retention::Retention;
 use crate::journal::rotation::SEGMENT_BYTES_MAX;
 use crate::journal::{Durability, policy};
+use crate::location::Rules;
 use crate::location::task::Report;
 
 /// Run the daemon: without arguments the built-in demo, for this machine alone
@@ -53,9 +55,8 @@ pub(crate) struct ServeArguments {
     new_run: bool,
     #[command(flatten)]
     journal: JournalArguments,
-    /// Listen beyond this machine without tickets and without encryption
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    admission: AdmissionArguments,
     /// Form of the log on stderr; RUST_LOG sets what is logged
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -104,10 +105,12 @@ Examples:
   lockstepd serve                                          the demo on 127.0.0.1:7777
   lockstepd serve --location courtyard.json --data-dir runs
   lockstepd serve --listen 127.0.0.1:0 --json              a free port, printed as {\"listening\": \"…\"}
+  lockstepd serve --listen 0.0.0.0:7777 --ticket-key tickets.pem.pub --tls-cert chain.pem --tls-key key.pem
   lockstepd serve --listen 0.0.0.0:7777 --insecure         for everybody who can reach this machine
 
 SIGINT and SIGTERM end it in order: everybody is told, the journal is closed, a summary is printed.
-A second one changes nothing; SIGKILL waits for nothing, and the next start repairs what it left.
+SIGHUP reads ticket keys, certificate and bans.json (in the data folder) again; nobody loses a connection but who is banned.
+A second signal to end changes nothing; SIGKILL waits for nothing, and the next start repairs what it left.
 The next start with the same location, maps and tick rate goes on where this one ended.";
 
 /// Form of the log.
@@ -140,7 +143,7 @@ impl ServeArguments {
         Settings {
             listen: self.listen,
             http: self.http,
-            insecure: self.insecure,
+            admission: self.admission.settings(),
             journal: JournalSettings {
                 data_dir: self.data_dir.clone(),
                 new_run: self.new_run,
@@ -155,8 +158,12 @@ impl ServeArguments {
                 file: self.location.clone(),
                 tick_rate: self.tick_rate,
                 bots: self.bots,
-                players_max: self.max_players,
                 desync_reports_max: self.desync_reports,
+                rules: Rules {
+                    players_max: self.max_players,
+                    lockstep_roles: self.admission.lockstep_roles(),
+                    on_leave: self.admission.on_leave(),
+                },
             },
             ticks_max: self.ticks,
         }

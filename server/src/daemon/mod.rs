@@ -7,6 +7,7 @@ mod signals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
@@ -18,15 +19,19 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
+use crate::admission::bans::Bans;
+use crate::admission::gate::Gate;
+use crate::admission::{Admission, TlsSettings, descriptors, unix_seconds};
 use crate::exit::{Failure, Status, WithStatus};
 use crate::journal::run::run_name;
 use crate::journal::upkeep::Upkeep;
 use crate::journal::{self, OpenOptions, Opened};
-use crate::listener;
 use crate::location::investigator::{self, Folder};
+use crate::listener::{self, Entrance};
 use crate::location::task::{self, Handle, Report};
 use crate::location::{Input, Start};
 use crate::location_files::LocationFiles;
+use crate::tls::Tls;
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -40,6 +45,7 @@ pub(crate) struct Daemon {
     runtime: Runtime,
     listener: TcpListener,
     signals: Signals,
+    entry: Entry,
 }
 
 impl Daemon {
@@ -49,6 +55,7 @@ impl Daemon {
     /// Refused settings or location files (78), damaged (65) or failing (74) journal.
     pub(crate) fn prepare(settings: Settings) -> anyhow::Result<Self> {
         check_addresses(&settings)?;
+        let entry = Entry::load(&settings)?;
         let (definition, bundle) = load(&settings.location)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -70,6 +77,7 @@ impl Daemon {
             runtime,
             listener,
             signals,
+            entry,
         })
     }
 
@@ -103,6 +111,7 @@ impl Daemon {
             &self.settings,
             self.listener,
             self.signals,
+            self.entry,
             self.opened,
             &self.bundle,
         ))?;
@@ -113,14 +122,57 @@ impl Daemon {
 
 fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
     for (flag, address) in [("--listen", settings.listen), ("--http", settings.http)] {
-        if !listener::is_loopback(address) && !settings.insecure {
-            return Err(anyhow!(
-                "{flag} {address}: others could reach it, and there are no tickets yet; --insecure lets everybody in, unencrypted"
-            ))
-            .with_status(Status::Refused);
-        }
+        settings
+            .admission
+            .check_address(flag, address)
+            .with_status(Status::Refused)?;
     }
     Ok(())
+}
+
+/// What an operator can change while the daemon runs: keys, certificate, bans.
+struct Entry {
+    admission: Arc<Admission>,
+    tls: Option<Arc<Tls>>,
+    bans: Arc<Bans>,
+}
+
+impl Entry {
+    fn load(settings: &Settings) -> anyhow::Result<Self> {
+        let admission = Admission::load(&settings.admission).context("ticket key");
+        let tls = match &settings.admission.tls {
+            TlsSettings::Files { certificate, key } => {
+                let tls = Tls::load(certificate.clone(), key.clone()).context("TLS");
+                Some(Arc::new(tls.with_status(Status::Refused)?))
+            }
+            TlsSettings::Off | TlsSettings::Proxy => None,
+        };
+        let bans = Bans::load(&settings.journal.data_dir).with_status(Status::Refused)?;
+        Ok(Self {
+            admission: Arc::new(admission.with_status(Status::Refused)?),
+            tls,
+            bans: Arc::new(bans),
+        })
+    }
+
+    /// Reads everything again; what cannot be read stays as it was.
+    fn reload(&self, settings: &Settings, location: &Handle) {
+        let done = |what: &str, result: anyhow::Result<()>| match result {
+            Ok(()) => tracing::info!("SIGHUP: {what} read again"),
+            Err(error) => tracing::error!("SIGHUP: {what} stay as they were: {error:#}"),
+        };
+        done("ticket keys", self.admission.reload());
+        if let Some(tls) = &self.tls {
+            done("TLS certificate and key", tls.reload());
+        }
+        let bans = Bans::load(&settings.journal.data_dir).map(|bans| {
+            location.send(Input::Bans {
+                bans: Arc::new(bans),
+                unix_seconds: unix_seconds(),
+            });
+        });
+        done("bans", bans);
+    }
 }
 
 /// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
@@ -158,6 +210,7 @@ async fn serve(
     settings: &Settings,
     listener: TcpListener,
     signals: Signals,
+    entry: Entry,
     opened: Opened,
     bundle: &Bundle,
 ) -> anyhow::Result<Report> {
@@ -174,11 +227,13 @@ async fn serve(
         answers: opened.answers,
         last_session: opened.last_session,
         leave: opened.leave,
-        players_max: settings.location.players_max,
         reports_max: settings
             .location
             .desync_reports_max
             .saturating_sub(investigator::reports_in(&reports)),
+        nonces: opened.nonces,
+        bans: Arc::clone(&entry.bans),
+        rules: settings.location.rules.clone(),
     };
     let task_settings = task::Settings {
         epoch: Instant::now(),
@@ -199,8 +254,15 @@ async fn serve(
     .context("no thread for the location")
     .with_status(Status::Io)?;
     let (alive, mut all_gone) = mpsc::channel(1);
-    let accepting = tokio::spawn(listener::accept(listener, location.clone(), alive));
-    wait_for_end(&location, signals, end).await?;
+    let entrance = Entrance {
+        gate: Gate::new(settings.admission.limits, descriptors::raise()),
+        admission: Arc::clone(&entry.admission),
+        tls: entry.tls.clone(),
+        location: location.clone(),
+    };
+    let accepting = tokio::spawn(listener::accept(listener, entrance, alive));
+    let reload = || entry.reload(settings, &location);
+    wait_for_end(&location, signals, reload, end).await?;
     accepting.abort();
     let report = tokio::task::spawn_blocking(move || thread.join())
         .await
@@ -225,19 +287,20 @@ fn reports_folder(settings: &Settings, definition: &Definition, run: u64) -> Pat
 async fn wait_for_end(
     location: &Handle,
     mut signals: Signals,
+    reload: impl Fn(),
     end: oneshot::Receiver<()>,
 ) -> anyhow::Result<()> {
     let mut end = std::pin::pin!(end);
     tokio::select! {
         _ = &mut end => return Ok(()),
-        signal = signals.next() => tracing::info!("{signal}: stopping"),
+        signal = signals.next(&reload) => tracing::info!("{signal}: stopping"),
     }
     location.send(Input::Stop);
     // It goes on to its end: a second signal must not leave a journal that was not closed.
     loop {
         tokio::select! {
             _ = &mut end => return Ok(()),
-            signal = signals.next() => tracing::warn!("{signal}: stopping already, the journal is being closed"),
+            signal = signals.next(&reload) => tracing::warn!("{signal}: stopping already, the journal is being closed"),
         }
     }
 }

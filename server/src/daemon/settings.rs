@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::admission::AdmissionSettings;
 use crate::journal::policy::RETRY;
 use crate::journal::retention::Retention;
 use crate::journal::rotation::SegmentLimits;
 use crate::journal::{Durability, Policy};
+use crate::location::Rules;
 
 /// Everything that the daemon has to be told.
 #[derive(Clone, Debug)]
@@ -16,8 +18,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     /// Address of web page and admin.
     pub(crate) http: SocketAddr,
-    /// Listen beyond this machine without tickets and without encryption.
-    pub(crate) insecure: bool,
+    /// Who may come in.
+    pub(crate) admission: AdmissionSettings,
     /// Where and how the turns are kept.
     pub(crate) journal: JournalSettings,
     /// The location.
@@ -72,8 +74,8 @@ pub(crate) struct LocationSettings {
     pub(crate) tick_rate: Option<u16>,
     /// Number of bots instead of the file's.
     pub(crate) bots: Option<u32>,
-    /// Players that may be there at once, those in their grace included.
-    pub(crate) players_max: usize,
     /// Clients of a run that are asked for their World when their digest differs.
     pub(crate) desync_reports_max: u32,
+    /// Who may be there.
+    pub(crate) rules: Rules,
 }

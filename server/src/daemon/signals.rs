@@ -9,6 +9,7 @@ use crate::exit::{Status, WithStatus};
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
     /// The file may not grow: without somebody who takes it, it would end the process instead of the write.
     _file_size: Signal,
 }
@@ -29,17 +30,23 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())
                 .context("SIGINT")
                 .with_status(Status::Io)?,
+            hangup: signal(SignalKind::hangup())
+                .context("SIGHUP")
+                .with_status(Status::Io)?,
             _file_size: signal(SignalKind::from_raw(FILE_SIZE))
                 .context("SIGXFSZ")
                 .with_status(Status::Io)?,
         })
     }
 
-    /// The name of the next one.
-    pub(super) async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+    /// The name of the next one that ends the daemon; each SIGHUP before it reloads.
+    pub(super) async fn next(&mut self, reload: impl Fn()) -> &'static str {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.hangup.recv() => reload(),
+            }
         }
     }
 }

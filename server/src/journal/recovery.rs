@@ -10,7 +10,7 @@ use sim::bounded::TooLong;
 use sim::{CharacterId, Definition, World};
 
 use super::reader::checked_segments;
-use super::record::{Answer, CloseReason, Keyframe, Record, Session, Sessions};
+use super::record::{Answer, CloseReason, Keyframe, Nonce, Record, Session, Sessions};
 use super::run::{self, RunFolder, SegmentFile};
 use super::segment::{Chain, Header};
 use super::segment_reader::{Damage, ReadError, SegmentReader, Torn, torn_or_damaged};
@@ -50,6 +50,8 @@ pub(crate) struct Opened {
     pub(crate) sessions: Vec<Session>,
     /// Of each open session the last 256, older ones first.
     pub(crate) answers: Vec<Answer>,
+    /// Tickets that were used and had not expired when that was written.
+    pub(crate) nonces: Vec<Nonce>,
     /// The largest number that a session of this run had; 0: there was none.
     pub(crate) last_session: u64,
     /// Players whom no open session commands: the roster's Leave removes each in the first turn.
@@ -174,6 +176,7 @@ impl Opening<'_> {
             fresh: true,
             sessions: Vec::new(),
             answers: Vec::new(),
+            nonces: Vec::new(),
             last_session: 0,
             leave: Vec::new(),
             notes: vec![format!("{}: a new run begins: {why}", path.display())],
@@ -226,7 +229,7 @@ impl Opening<'_> {
             segment: segment.number + 1,
             chain,
             run: id,
-            sessions: Sessions::new(world.tick(), recorded, answers.clone(), nonces)?,
+            sessions: Sessions::new(world.tick(), recorded, answers.clone(), nonces.clone())?,
         };
         let journal = self.begin_segment(&run.path, start, &world)?;
         let tick = world.tick();
@@ -238,6 +241,7 @@ impl Opening<'_> {
             fresh: false,
             sessions,
             answers,
+            nonces,
             last_session,
             leave: strays.leave,
             notes,

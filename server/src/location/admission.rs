@@ -4,62 +4,214 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::message::{self, Hello, Need, Role, View, Welcome};
+use protocol::ticket::Claims;
 use protocol::{Code, FEATURE_PACKED_STATES, FEATURES, ServerMessage, VERSION};
 use sim::bounded::List;
-use sim::{CharacterId, Command, Kind};
+use sim::{Behaviour, CharacterId, Command, Kind, Name};
 
 use super::outbox::{Download, Parcel};
 use super::roster::{Connection, Feed, GRACE_US, Phase, Token, folded};
 use super::state_feed::StateFeed;
-use super::{ConnectionId, Location, Output, encode};
+use super::{ConnectionId, Location, OnLeave, Output, Visitor, encode};
+use crate::admission::Refusal;
+use crate::admission::bans::Bans;
 use crate::journal::record::{Record, SessionState};
 
 impl Location {
     /// Somebody asks for admission.
-    pub(super) fn enter(&mut self, id: ConnectionId, hello: &Hello, token: Token, out: &mut Vec<Output>) {
+    pub(super) fn enter(
+        &mut self,
+        id: ConnectionId,
+        hello: &Hello,
+        visitor: &Visitor,
+        token: Token,
+        out: &mut Vec<Output>,
+    ) {
         let needs_definition = self.needs_definition(hello.definition);
-        let connection = Connection::new(
+        let mut connection = Connection::new(
             id,
             token,
             feed(hello),
             hello.features & FEATURES,
             needs_definition,
         );
-        let entered = self.check(hello).and_then(|()| match &hello.resume {
-            Some(resume) => self.resume(resume, hello.role, connection, out),
-            None => self.open(hello, connection, out),
-        });
+        connection.address = visitor.address;
+        let entered = self
+            .check(hello, visitor)
+            .and_then(|()| match (&hello.resume, &visitor.claims) {
+                (Some(resume), _) => self.resume(resume, hello.role, visitor, connection, out),
+                (None, Some(claims)) => self.open_by_ticket(claims, visitor, connection, out),
+                (None, None) => self.open(&hello.name, hello.role, None, connection, out),
+            });
         if let Err((code, message)) = entered {
             out.push(Output::Send(id, Parcel::Reject { code, message }));
             out.push(Output::Forget(id));
         }
     }
 
-    fn open(&mut self, hello: &Hello, connection: Connection, out: &mut Vec<Output>) -> Result<(), Refusal> {
-        let needs_character = matches!(hello.role, Role::Player | Role::Bot);
-        if needs_character || !hello.name.is_empty() {
-            sim::check_name(&hello.name).map_err(|_| (Code::REJECT_NAME_INVALID, "not a name"))?;
+    /// Somebody has a ticket that was verified: a new session, or the one that its subject has here.
+    fn open_by_ticket(
+        &mut self,
+        claims: &Claims,
+        visitor: &Visitor,
+        connection: Connection,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Refusal> {
+        if *claims.location != *self.definition.name() {
+            return Err((Code::REJECT_TICKET_INVALID, "a ticket for another location"));
+        }
+        if self.bans.forbid(&claims.subject, None, visitor.unix_seconds) {
+            return Err((Code::REJECT_BANNED, "banned"));
+        }
+        if self.roster.is_used(claims, visitor.unix_seconds) {
+            return Err((Code::REJECT_TICKET_USED, "the ticket was used"));
+        }
+        if !self.roster.has_room_for_tickets() {
+            return Err((Code::REJECT_FULL, "too many tickets to remember"));
+        }
+        let there = self.roster.of_subject(&claims.subject, claims.role);
+        match there.map(|session| (session.number, session.connection().is_some())) {
+            Some((_, true)) => Err((Code::REJECT_ALREADY_CONNECTED, "connected already")),
+            Some((number, false)) => {
+                self.take_over(number, claims, connection, out);
+                Ok(())
+            }
+            None => self.open(&claims.name, claims.role, Some(claims), connection, out),
+        }
+    }
+
+    fn open(
+        &mut self,
+        name: &Name,
+        role: Role,
+        claims: Option<&Claims>,
+        connection: Connection,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Refusal> {
+        let listed = claims.map_or(&[][..], |claims| &claims.characters[..]);
+        let needs_character = matches!(role, Role::Player | Role::Bot) && listed.is_empty();
+        if needs_character || !name.is_empty() {
+            sim::check_name(name).map_err(|_| (Code::REJECT_NAME_INVALID, "not a name"))?;
         }
         self.roster
-            .check_new(&hello.name, hello.role, self.players_max)
+            .check_new(name, role, self.rules.players_max)
             .map_err(|code| (code, "somebody is there already"))?;
-        if self.is_name_of_character(&hello.name) {
+        if self.is_name_of_character(name) {
             return Err((Code::REJECT_NAME_TAKEN, "a character has this name"));
         }
-        let name = hello.name.clone();
-        let number = self
-            .roster
-            .open(name.clone(), hello.role, connection, self.world.tick());
+        let behaviours = self.behaviours_of(listed)?;
+        let tick = self.world.tick();
+        let number = self.roster.open(name.clone(), role, claims, connection, tick);
         if needs_character {
-            self.inbox.push_roster(number, Command::Join { name });
-        } else {
-            self.opened(number, out);
+            self.inbox
+                .push_roster(number, Command::Join { name: name.clone() });
+            return Ok(());
         }
+        for (character, _) in &behaviours {
+            let (character, behaviour) = (*character, Behaviour::Idle);
+            let command = Command::SetBehaviour { character, behaviour };
+            self.inbox.push_roster(number, command);
+        }
+        if let Some(session) = self.roster.get_mut(number) {
+            session.characters = listed.to_vec();
+            session.behaviours = behaviours;
+        }
+        self.opened(number, out);
         Ok(())
     }
 
+    /// What the characters that a Bot takes over do by themselves; each is there, and nobody commands it.
+    fn behaviours_of(&self, listed: &[CharacterId]) -> Result<Vec<(CharacterId, Behaviour)>, Refusal> {
+        let mut behaviours: Vec<(CharacterId, Behaviour)> = Vec::new();
+        for &id in listed {
+            let taken = self.roster.is_commanded(id) || behaviours.iter().any(|(other, _)| *other == id);
+            match self.world.character(id) {
+                Some(character) if character.kind != Kind::Player && !taken => {
+                    behaviours.push((id, character.behaviour.clone()));
+                }
+                Some(_) => return Err((Code::REJECT_ALREADY_CONNECTED, "somebody commands that character")),
+                None => return Err((Code::REJECT_TICKET_INVALID, "no such character")),
+            }
+        }
+        Ok(behaviours)
+    }
+
+    /// The subject of a session's ticket comes with another ticket while nobody is connected.
+    fn take_over(&mut self, number: u64, claims: &Claims, connection: Connection, out: &mut Vec<Output>) {
+        let (id, token) = (connection.id, connection.token);
+        let lockstep = matches!(connection.feed, Feed::Lockstep);
+        self.roster.connect(number, connection);
+        let Some(session) = self.roster.get_mut(number) else {
+            return;
+        };
+        session.renew(claims, &token);
+        self.counters.resumes += 1;
+        tracing::info!(session = number, name = ?session.name, "taken over by its subject");
+        out.push(Output::Record(Record::Session(
+            session.record(SessionState::Open),
+        )));
+        self.roster.ticket_recorded(number);
+        if lockstep {
+            self.downloads.want(id);
+        } else {
+            let definition = self.welcome(number, self.world.tick(), out);
+            send_definition(id, definition, out);
+        }
+    }
+
+    /// From now on these may not be here; those who are go at once, without grace.
+    pub(super) fn ban(&mut self, bans: Arc<Bans>, unix_seconds: u64, out: &mut Vec<Output>) {
+        self.bans = bans;
+        let forbidden = |session: &&super::roster::Session| {
+            let address = session.connection().and_then(|connection| connection.address);
+            self.bans.forbid(&session.subject, address, unix_seconds)
+        };
+        let numbers: Vec<u64> = self
+            .roster
+            .iter()
+            .filter(forbidden)
+            .map(|session| session.number)
+            .collect();
+        for number in numbers {
+            self.expel(number, Code::CLOSE_BANNED, Code::REJECT_BANNED, "banned", out);
+        }
+    }
+
+    /// Sends a session away for good.
+    fn expel(
+        &mut self,
+        number: u64,
+        close: Code,
+        reject: Code,
+        message: &'static str,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(session) = self.roster.get_mut(number) else {
+            return;
+        };
+        let joining = matches!(session.phase, Phase::Joining(_));
+        let leaving = matches!(session.phase, Phase::Leaving);
+        if let Some(connection) = session.connection() {
+            let parcel = match connection.welcomed {
+                true => Parcel::Close { code: close, message },
+                false => Parcel::Reject {
+                    code: reject,
+                    message,
+                },
+            };
+            out.push(Output::Send(connection.id, parcel));
+        }
+        self.disconnect(number, Phase::Leaving, out);
+        if joining {
+            self.inbox.forget(number);
+            self.roster.remove(number);
+        } else if !leaving {
+            self.leave(number, out);
+        }
+    }
+
     /// What holds for newcomers and for those who come back.
-    fn check(&self, hello: &Hello) -> Result<(), Refusal> {
+    fn check(&self, hello: &Hello, visitor: &Visitor) -> Result<(), Refusal> {
         if self.stopping {
             return Err((Code::REJECT_DRAINING, "the daemon ends"));
         }
@@ -69,12 +221,17 @@ impl Location {
         if !hello.location.is_empty() && *hello.location != *self.definition.name() {
             return Err((Code::REJECT_UNKNOWN_LOCATION, "no such location"));
         }
-        if hello.ticket.is_some() {
-            // No key is known that could have signed it.
-            return Err((Code::REJECT_TICKET_INVALID, "not a ticket for this daemon"));
+        if self.bans.forbid("", visitor.address, visitor.unix_seconds) {
+            return Err((Code::REJECT_BANNED, "banned"));
         }
-        if hello.role == Role::Admin {
+        if hello.role == Role::Admin && hello.resume.is_none() && visitor.claims.is_none() {
             return Err((Code::REJECT_ROLE_NOT_ALLOWED, "not without a ticket"));
+        }
+        if hello.feed == message::Feed::Lockstep && !self.rules.lockstep_roles.contains(&hello.role) {
+            return Err((
+                Code::REJECT_FEED_NOT_ALLOWED,
+                "the Lockstep feed is not for this role here",
+            ));
         }
         Ok(())
     }
@@ -134,7 +291,9 @@ impl Location {
         out.push(Output::Record(Record::Session(
             session.record(SessionState::Open),
         )));
-        let Some(connection) = session.connection() else {
+        self.roster.ticket_recorded(number);
+        let session = self.roster.get_mut(number);
+        let Some(connection) = session.and_then(|session| session.connection()) else {
             return;
         };
         match connection.feed {
@@ -151,6 +310,7 @@ impl Location {
         &mut self,
         resume: &message::Resume,
         role: Role,
+        visitor: &Visitor,
         connection: Connection,
         out: &mut Vec<Output>,
     ) -> Result<(), Refusal> {
@@ -158,6 +318,10 @@ impl Location {
             .roster
             .resumable(resume, role)
             .ok_or((Code::REJECT_RESUME_INVALID, "no such session"))?;
+        let subject = self.roster.get_mut(number).map(|session| session.subject.clone());
+        if subject.is_some_and(|subject| self.bans.forbid(&subject, None, visitor.unix_seconds)) {
+            return Err((Code::REJECT_BANNED, "banned"));
+        }
         let (id, token) = (connection.id, connection.token);
         let lockstep = matches!(connection.feed, Feed::Lockstep);
         if let Some(replaced) = self.roster.connect(number, connection) {
@@ -261,8 +425,7 @@ impl Location {
         let number = session.number;
         let (code, message) = (Code::CLOSE_GOODBYE, "goodbye");
         out.push(Output::Send(connection, Parcel::Close { code, message }));
-        self.disconnect(number, Phase::Leaving, out);
-        self.leave(number, out);
+        self.depart(number, out);
     }
 
     /// A connection has ended without a word: the grace begins.
@@ -286,7 +449,7 @@ impl Location {
                 self.disconnect(number, Phase::Leaving, out);
                 self.leave(number, out);
             }
-            Phase::Connected(_) | Phase::Grace { .. } | Phase::Leaving => {
+            Phase::Connected(_) | Phase::Grace { .. } | Phase::Away | Phase::Leaving => {
                 let until_us = now_us + GRACE_US;
                 self.disconnect(number, Phase::Grace { until_us }, out);
                 tracing::info!(session = number, "connection lost");
@@ -313,8 +476,30 @@ impl Location {
     /// Those whose grace is over leave.
     pub(super) fn end_graces(&mut self, now_us: u64, out: &mut Vec<Output>) {
         for number in self.roster.overdue(now_us) {
+            self.depart(number, out);
+        }
+    }
+
+    /// Somebody leaves, or has not come back: the characters leave too, or stand until the subject of the ticket returns.
+    fn depart(&mut self, number: u64, out: &mut Vec<Output>) {
+        let stays = self.rules.on_leave == OnLeave::Stay;
+        let of_ticket = |session: &super::roster::Session| {
+            session.role == Role::Player && !session.subject.is_empty() && session.welcomed
+        };
+        let Some(session) = self
+            .roster
+            .get_mut(number)
+            .filter(|session| stays && of_ticket(session))
+        else {
             self.disconnect(number, Phase::Leaving, out);
-            self.leave(number, out);
+            return self.leave(number, out);
+        };
+        let characters = session.characters.clone();
+        tracing::info!(session = number, name = ?session.name, "away");
+        self.inbox.forget(number);
+        self.disconnect(number, Phase::Away, out);
+        for character in characters {
+            self.inbox.push_roster(number, Command::Stop { character });
         }
     }
 
@@ -341,7 +526,12 @@ impl Location {
         out.push(Output::Record(Record::Session(
             session.record(SessionState::Ended),
         )));
-        if session.characters.is_empty() {
+        if !session.behaviours.is_empty() || session.characters.is_empty() {
+            // What was there before stays, and does what it did.
+            for (character, behaviour) in std::mem::take(&mut session.behaviours) {
+                let command = Command::SetBehaviour { character, behaviour };
+                self.inbox.push_roster(number, command);
+            }
             self.roster.remove(number);
             return;
         }
@@ -365,9 +555,6 @@ impl Location {
         }
     }
 }
-
-/// Why somebody is not admitted: the code, and a word for people.
-type Refusal = (Code, &'static str);
 
 fn feed(hello: &Hello) -> Feed {
     match hello.feed {

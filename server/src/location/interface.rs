@@ -1,13 +1,18 @@
 //! What a location is told and what it has done for it: inputs and outputs as data.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use protocol::Code;
-use protocol::message::{Hello, View};
+use protocol::message::{Hello, Role, View};
+use protocol::ticket::Claims;
 use sim::{CharacterId, Command, Sections, World};
 
 use super::investigator::Question;
 use super::outbox::Parcel;
 use super::roster::Token;
+use crate::admission::bans::Bans;
 use crate::journal::record::{self, Record};
 
 /// A connection of this process; newer ones have higher numbers.
@@ -23,8 +28,17 @@ pub(crate) enum Input {
         connection: ConnectionId,
         /// What it asks for.
         hello: Box<Hello>,
+        /// What was found out about it before.
+        visitor: Visitor,
         /// Random: what its session is resumed by from now on.
         token: Token,
+    },
+    /// From now on these may not be here; whoever is and may not is sent away.
+    Bans {
+        /// All there are.
+        bans: Arc<Bans>,
+        /// The wall clock.
+        unix_seconds: u64,
     },
     /// The first frame on a connection after its Welcome has come.
     Confirmed(ConnectionId),
@@ -146,10 +160,45 @@ pub(crate) struct Start {
     pub(crate) last_session: u64,
     /// Players without a session.
     pub(crate) leave: Vec<CharacterId>,
-    /// Players and bots that may be there at once.
-    pub(crate) players_max: usize,
+    /// Tickets that were used and have not expired.
+    pub(crate) nonces: Vec<record::Nonce>,
+    /// Who may not come in.
+    pub(crate) bans: Arc<Bans>,
+    /// What its operator decided.
+    pub(crate) rules: Rules,
     /// Clients that may be asked for their World when their digest differs.
     pub(crate) reports_max: u32,
+}
+
+/// What an operator decides about a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// Players and bots that may be there at once, those in their grace included.
+    pub(crate) players_max: usize,
+    /// Who may have the Lockstep feed, and with it the whole World.
+    pub(crate) lockstep_roles: Vec<Role>,
+    /// What becomes of a player's character.
+    pub(crate) on_leave: OnLeave,
+}
+
+/// What becomes of the character of a player who leaves, or whose grace is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnLeave {
+    /// It leaves too.
+    Leave,
+    /// It stands where it is until the subject of its ticket comes again; without a ticket it leaves.
+    Stay,
+}
+
+/// What is known of somebody who asks for admission, beside the Hello.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visitor {
+    /// Of a ticket that was verified.
+    pub(crate) claims: Option<Box<Claims>>,
+    /// Where it connects from; goes into no journal.
+    pub(crate) address: Option<IpAddr>,
+    /// The wall clock: when the tickets that were used expire.
+    pub(crate) unix_seconds: u64,
 }
 
 /// What has been counted since the start.

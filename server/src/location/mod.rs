@@ -45,10 +45,11 @@ use self::reports::Reports;
 use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
 use self::storage::StorageWatch;
+use crate::admission::bans::Bans;
 use crate::journal::record::{Record, SessionState};
 
 pub(crate) use self::inbox::character_of;
-pub(crate) use self::interface::{ConnectionId, Counters, Input, Output, Start};
+pub(crate) use self::interface::{ConnectionId, Counters, Input, OnLeave, Output, Rules, Start, Visitor};
 pub(crate) use self::storage::Storage;
 
 /// See the module.
@@ -58,7 +59,8 @@ pub(crate) struct Location {
     definition_frames: Arc<[Bytes]>,
     ruleset_hash: u64,
     run: [u8; 16],
-    players_max: usize,
+    rules: Rules,
+    bans: Arc<Bans>,
     world: World,
     events: Vec<Event>,
     clock: TickClock,
@@ -85,16 +87,25 @@ impl Location {
         for character in start.leave {
             inbox.push_roster(0, Command::Leave { character });
         }
+        let mut roster = Roster::recovered(
+            start.sessions,
+            start.answers,
+            start.nonces,
+            start.last_session,
+            now_us,
+        );
+        give_behaviours_back(&mut roster, &world);
         Self {
             definition_hash: protocol::bundle::hash(&start.bundle),
             definition_frames: downloads::definition_frames(start.bundle),
             ruleset_hash: sim::ruleset_hash(definition.planner()),
             run: start.run,
-            players_max: start.players_max,
+            rules: start.rules,
+            bans: start.bans,
             events: Vec::new(),
             clock: TickClock::starting(world.tick(), now_us, definition.tick_rate()),
             inbox,
-            roster: Roster::recovered(start.sessions, start.answers, start.last_session, now_us),
+            roster,
             history: History::starting(
                 world.tick(),
                 world.digest(),
@@ -148,8 +159,10 @@ impl Location {
             Input::Enter {
                 connection,
                 hello,
+                visitor,
                 token,
-            } => self.enter(connection, &hello, token, out),
+            } => self.enter(connection, &hello, &visitor, token, out),
+            Input::Bans { bans, unix_seconds } => self.ban(bans, unix_seconds, out),
             Input::Confirmed(connection) => {
                 if let Some(session) = self.roster.of(connection)
                     && session.confirm()
@@ -334,6 +347,29 @@ impl Location {
                 let (code, message) = (Code::REJECT_DRAINING, "the daemon ends");
                 out.push(Output::Send(connection.id, Parcel::Reject { code, message }));
             }
+        }
+    }
+}
+
+/// A start remembers which characters a Bot commands that were there before, not what they did then: they get back what
+/// the definition says.
+fn give_behaviours_back(roster: &mut Roster, world: &World) {
+    let mut first: Option<World> = None;
+    for session in roster.iter_mut() {
+        for &character in &session.characters {
+            if world
+                .character(character)
+                .is_none_or(|there| there.kind == sim::Kind::Player)
+            {
+                continue;
+            }
+            let first = first.get_or_insert_with(|| World::new(world.definition()));
+            let behaviour = first
+                .character(character)
+                .map(|character| character.behaviour.clone());
+            session
+                .behaviours
+                .push((character, behaviour.unwrap_or_default()));
         }
     }
 }

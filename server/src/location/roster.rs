@@ -1,17 +1,19 @@
 //! Who is there: sessions, their names, tokens and connections, and how each comes and goes (spec 4.5).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 
 use protocol::Code;
 use protocol::message::{Resume, Role};
-use sim::bounded::List;
-use sim::{CharacterId, Name};
+use protocol::ticket::Claims;
+use sim::bounded::{List, Text};
+use sim::{Behaviour, CharacterId, Name};
 
 use super::ConnectionId;
 use super::inbox::Allowance;
 use super::sequences::Sequences;
 use super::state_feed::StateFeed;
-use crate::journal::record::{self, SessionState, token_hash};
+use crate::journal::record::{self, Nonce, SUBJECT_BYTES_MAX, SessionState, token_hash};
 
 /// What resumes a session.
 pub(crate) type Token = [u8; 16];
@@ -39,6 +41,10 @@ const _: () = assert!(SESSIONS_MAX <= record::SESSIONS_MAX);
 pub(crate) struct Session {
     /// Its number in the run.
     pub(crate) number: u64,
+    /// Whom its ticket names; empty without one.
+    pub(crate) subject: Text<SUBJECT_BYTES_MAX>,
+    /// Of the ticket that it has shown last.
+    nonce: Option<Nonce>,
     /// As it came.
     pub(crate) name: Name,
     /// What makes a name the same as another.
@@ -47,6 +53,8 @@ pub(crate) struct Session {
     pub(crate) role: Role,
     /// Its own characters.
     pub(crate) characters: Vec<CharacterId>,
+    /// What those that were there before did by themselves, to be given back.
+    pub(crate) behaviours: Vec<(CharacterId, Behaviour)>,
     token_hash: [u8; 32],
     /// Of the token before, until the client has shown that it knows the new one.
     old_token_hash: Option<[u8; 32]>,
@@ -71,6 +79,8 @@ pub(crate) enum Phase {
         /// On the location's clock, µs.
         until_us: u64,
     },
+    /// Nobody is there, its characters stand until the subject of its ticket comes again.
+    Away,
     /// Its Leave waits for its turn; nobody can come back.
     Leaving,
 }
@@ -86,6 +96,8 @@ pub(crate) struct Connection {
     pub(crate) needs_definition: bool,
     /// What it receives.
     pub(crate) feed: Feed,
+    /// Where it comes from; goes into no journal.
+    pub(crate) address: Option<IpAddr>,
     /// The feature bits that both sides know.
     pub(crate) features: u64,
     /// Its Welcome is on its way.
@@ -128,6 +140,7 @@ impl Connection {
             token,
             needs_definition,
             feed,
+            address: None,
             features,
             welcomed: false,
             following: false,
@@ -150,7 +163,7 @@ impl Session {
     pub(crate) fn connection(&self) -> Option<&Connection> {
         match &self.phase {
             Phase::Joining(connection) | Phase::Connected(connection) => Some(connection),
-            Phase::Grace { .. } | Phase::Leaving => None,
+            Phase::Grace { .. } | Phase::Away | Phase::Leaving => None,
         }
     }
 
@@ -158,7 +171,7 @@ impl Session {
     pub(crate) fn connection_mut(&mut self) -> Option<&mut Connection> {
         match &mut self.phase {
             Phase::Joining(connection) | Phase::Connected(connection) => Some(connection),
-            Phase::Grace { .. } | Phase::Leaving => None,
+            Phase::Grace { .. } | Phase::Away | Phase::Leaving => None,
         }
     }
 
@@ -182,6 +195,13 @@ impl Session {
         self.token_hash = token_hash(token);
     }
 
+    /// The subject of its ticket has come with another one: from now on this token alone resumes it.
+    pub(crate) fn renew(&mut self, claims: &Claims, token: &Token) {
+        self.nonce = Some(nonce(claims));
+        self.old_token_hash = None;
+        self.token_hash = token_hash(token);
+    }
+
     /// The client speaks on its new connection, so it knows its new token. Returns whether that changed anything.
     pub(crate) fn confirm(&mut self) -> bool {
         self.old_token_hash.take().is_some()
@@ -191,13 +211,13 @@ impl Session {
     pub(crate) fn record(&self, state: SessionState) -> record::Session {
         record::Session {
             session: self.number,
-            subject: sim::bounded::Text::default(),
+            subject: self.subject.clone(),
             name: self.name.clone(),
             role: self.role,
             characters: List::new(self.characters.clone()).expect("a session has no more than a World"),
             token_hash: self.token_hash,
             old_token_hash: self.old_token_hash,
-            nonce: None,
+            nonce: self.nonce,
             state,
         }
     }
@@ -216,6 +236,8 @@ pub(crate) struct Roster {
     sessions: BTreeMap<u64, Session>,
     connections: BTreeMap<ConnectionId, u64>,
     last_number: u64,
+    /// Tickets that have opened a session, and when they expire; in the journal, too.
+    nonces: BTreeMap<[u8; 16], u64>,
 }
 
 impl Roster {
@@ -223,21 +245,29 @@ impl Roster {
     pub(crate) fn recovered(
         sessions: Vec<record::Session>,
         answers: Vec<record::Answer>,
+        nonces: Vec<Nonce>,
         last_number: u64,
         now_us: u64,
     ) -> Self {
         let mut roster = Self {
             last_number,
+            nonces: nonces
+                .into_iter()
+                .map(|used| (used.nonce, used.expires))
+                .collect(),
             ..Self::default()
         };
         for session in sessions {
             roster.last_number = roster.last_number.max(session.session);
             let session = Session {
                 number: session.session,
+                subject: session.subject,
+                nonce: session.nonce,
                 folded: folded(&session.name),
                 name: session.name,
                 role: session.role,
                 characters: session.characters.into_vec(),
+                behaviours: Vec::new(),
                 token_hash: session.token_hash,
                 old_token_hash: session.old_token_hash,
                 sequences: Sequences::default(),
@@ -281,17 +311,68 @@ impl Roster {
         Ok(())
     }
 
+    /// Whether a ticket has opened a session, or is about to. Those that have expired are forgotten.
+    pub(crate) fn is_used(&mut self, claims: &Claims, unix_seconds: u64) -> bool {
+        self.nonces.retain(|_, expires| unix_seconds < *expires);
+        let shown = |session: &Session| session.nonce.is_some_and(|used| used.nonce == claims.nonce);
+        self.nonces.contains_key(&claims.nonce) || self.sessions.values().any(shown)
+    }
+
+    /// Whether another ticket can be remembered.
+    pub(crate) fn has_room_for_tickets(&self) -> bool {
+        self.nonces.len() + SESSIONS_MAX < record::NONCES_MAX
+    }
+
+    /// A session with a ticket is in the journal now, and its ticket with it.
+    pub(crate) fn ticket_recorded(&mut self, number: u64) {
+        if let Some(used) = self.sessions.get(&number).and_then(|session| session.nonce) {
+            self.nonces.insert(used.nonce, used.expires);
+        }
+    }
+
+    /// The tickets that were used, for the journal.
+    pub(crate) fn nonces(&self) -> Vec<Nonce> {
+        let nonces = self.nonces.iter();
+        nonces
+            .map(|(&nonce, &expires)| Nonce { nonce, expires })
+            .collect()
+    }
+
+    /// The session of a ticket's subject in this role that has not been sent away.
+    pub(crate) fn of_subject(&self, subject: &str, role: Role) -> Option<&Session> {
+        self.sessions.values().find(|session| {
+            let there = !matches!(session.phase, Phase::Leaving);
+            there && session.role == role && *session.subject == *subject && !subject.is_empty()
+        })
+    }
+
+    /// Whether some session commands this character.
+    pub(crate) fn is_commanded(&self, character: CharacterId) -> bool {
+        let mut sessions = self.sessions.values();
+        sessions.any(|session| session.characters.contains(&character))
+    }
+
     /// Adds a session; returns its number.
-    pub(crate) fn open(&mut self, name: Name, role: Role, connection: Connection, next_tick: u64) -> u64 {
+    pub(crate) fn open(
+        &mut self,
+        name: Name,
+        role: Role,
+        claims: Option<&Claims>,
+        connection: Connection,
+        next_tick: u64,
+    ) -> u64 {
         let number = (self.last_number + 1).max(next_tick * NUMBERS_PER_TICK + 1);
         self.last_number = number;
         self.connections.insert(connection.id, number);
         let session = Session {
             number,
+            subject: claims.map_or_else(Text::default, |claims| Text::cut(&claims.subject)),
+            nonce: claims.map(nonce),
             folded: folded(&name),
             name,
             role,
             characters: Vec::new(),
+            behaviours: Vec::new(),
             token_hash: token_hash(&connection.token),
             old_token_hash: None,
             sequences: Sequences::default(),
@@ -319,7 +400,7 @@ impl Roster {
                 self.connections.remove(&replaced.id);
                 Some(replaced)
             }
-            Phase::Grace { .. } | Phase::Leaving => None,
+            Phase::Grace { .. } | Phase::Away | Phase::Leaving => None,
         }
     }
 
@@ -382,6 +463,13 @@ impl Roster {
             .filter(overdue)
             .map(|session| session.number)
             .collect()
+    }
+}
+
+fn nonce(claims: &Claims) -> Nonce {
+    Nonce {
+        nonce: claims.nonce,
+        expires: claims.expires,
     }
 }
 

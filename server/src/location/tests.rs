@@ -48,8 +48,14 @@ fn start() -> Start {
         answers: Vec::new(),
         last_session: 0,
         leave: Vec::new(),
-        players_max: 3,
         reports_max: 2,
+        nonces: Vec::new(),
+        bans: Arc::default(),
+        rules: Rules {
+            players_max: 3,
+            lockstep_roles: vec![Role::Player, Role::Bot, Role::Watcher, Role::Admin],
+            on_leave: OnLeave::Leave,
+        },
     }
 }
 
@@ -132,6 +138,7 @@ impl Stage {
         self.take(Input::Enter {
             connection: connection(number),
             hello: Box::new(hello),
+            visitor: Visitor::default(),
             token: [number as u8; 16],
         });
     }

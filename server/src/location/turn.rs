@@ -187,8 +187,12 @@ impl Location {
     /// The World and everybody who is there, for the journal.
     pub(super) fn keyframe(&self, out: &mut Vec<Output>) {
         let tick = self.world.tick();
-        let open =
-            |session: &&roster::Session| matches!(session.phase, Phase::Connected(_) | Phase::Grace { .. });
+        let open = |session: &&roster::Session| {
+            matches!(
+                session.phase,
+                Phase::Connected(_) | Phase::Grace { .. } | Phase::Away
+            )
+        };
         let sessions = self
             .roster
             .iter()
@@ -201,7 +205,7 @@ impl Location {
             .filter(open)
             .flat_map(|session| session.sequences.accepted(session.number))
             .collect();
-        let sessions = record::Sessions::new(tick, sessions, answers, Vec::new())
+        let sessions = record::Sessions::new(tick, sessions, answers, self.roster.nonces())
             .expect("the roster's limits are below the journal's");
         out.push(Output::Keyframe {
             tick,

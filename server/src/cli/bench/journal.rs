@@ -17,7 +17,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use hdrhistogram::Histogram;
 use protocol::Bundle;
-use protocol::message::{Hello, Need};
+use protocol::message::{Hello, Need, Role};
 use serde::Serialize;
 use sim::bounded::Text;
 use sim::{Command, Definition, Pcg32, World};
@@ -32,7 +32,7 @@ use crate::journal::rotation::SegmentLimits;
 use crate::journal::{Durability, OpenOptions, Policy, open};
 use crate::location::outbox::Outbox;
 use crate::location::task::{self, Envelope, Handle, Journal, Report};
-use crate::location::{ConnectionId, Input, Start};
+use crate::location::{ConnectionId, Input, OnLeave, Rules, Start, Visitor};
 
 /// Measure what the journal adds to the location's ticks
 #[derive(Args)]
@@ -229,8 +229,14 @@ impl Bench<'_> {
             answers: Vec::new(),
             last_session: 0,
             leave: Vec::new(),
-            players_max: self.arguments.clients as usize,
             reports_max: 0,
+            nonces: Vec::new(),
+            bans: Arc::default(),
+            rules: Rules {
+                players_max: self.arguments.clients as usize,
+                lockstep_roles: vec![Role::Player],
+                on_leave: OnLeave::Leave,
+            },
         };
         let settings = task::Settings {
             epoch: Instant::now(),
@@ -280,6 +286,7 @@ fn join(location: &Handle, homes: &[Point], runtime: &Runtime) -> Vec<Client> {
                     definition: Need::No,
                     ..Hello::new(Text::cut("bench"), Text::cut(&name))
                 }),
+                visitor: Visitor::default(),
                 token: [0; 16],
             },
             outbox: Some(Arc::clone(&outbox)),

@@ -1,0 +1,165 @@
+//! Who may not come in whatever their ticket says (spec 10): by ticket subject or address prefix, with an end and a reason,
+//! kept in `bans.json` in the data folder.
+
+use std::io::{ErrorKind, Read};
+use std::net::IpAddr;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, ensure};
+use serde::{Deserialize, Serialize};
+
+/// The file in the data folder.
+pub(crate) const FILE_NAME: &str = "bans.json";
+/// Bans of a file.
+const BANS_MAX: usize = 65_536;
+/// Bytes of a file.
+const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
+/// One ban, as the file has it: by `subject` or by `address`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Ban {
+    /// Of a ticket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
+    /// An address, or all that begin like it: `192.0.2.0/24`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<String>,
+    /// Unix time in seconds at which it ends; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<u64>,
+    /// For people.
+    #[serde(default)]
+    pub(crate) reason: String,
+}
+
+/// All bans, checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bans(Vec<(Whom, Option<u64>)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Whom {
+    Subject(String),
+    Addresses { prefix: IpAddr, bits: u32 },
+}
+
+impl Bans {
+    /// Reads the bans of a data folder; no file, no bans.
+    ///
+    /// # Errors
+    /// A file that cannot be read or understood.
+    pub(crate) fn load(data_dir: &Path) -> anyhow::Result<Self> {
+        let path = data_dir.join(FILE_NAME);
+        let mut text = Vec::new();
+        match std::fs::File::open(&path) {
+            Ok(file) => file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+        .with_context(|| path.display().to_string())?;
+        ensure!(
+            text.len() as u64 <= FILE_BYTES_MAX,
+            "{}: over {FILE_BYTES_MAX} bytes",
+            path.display()
+        );
+        Self::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    /// Whether somebody may not be there at this time.
+    pub(crate) fn forbid(&self, subject: &str, address: Option<IpAddr>, unix_seconds: u64) -> bool {
+        let mut lasting = self
+            .0
+            .iter()
+            .filter(|(_, until)| until.is_none_or(|until| unix_seconds < until));
+        lasting.any(|(whom, _)| match whom {
+            Whom::Subject(banned) => banned == subject,
+            Whom::Addresses { prefix, bits } => {
+                address.is_some_and(|address| begins(address, *prefix, *bits))
+            }
+        })
+    }
+
+    fn parse(text: &[u8]) -> anyhow::Result<Self> {
+        let bans: Vec<Ban> = serde_json::from_slice(text)?;
+        ensure!(bans.len() <= BANS_MAX, "more than {BANS_MAX} bans");
+        let checked = bans.into_iter().enumerate().map(|(index, ban)| {
+            let whom = match (ban.subject, ban.address) {
+                (Some(subject), None) if !subject.is_empty() => Ok(Whom::Subject(subject)),
+                (None, Some(address)) => parse_prefix(&address),
+                _ => Err(anyhow!("either a subject or an address")),
+            };
+            Ok((whom.with_context(|| format!("$[{index}]"))?, ban.until))
+        });
+        Ok(Self(checked.collect::<anyhow::Result<_>>()?))
+    }
+}
+
+fn parse_prefix(text: &str) -> anyhow::Result<Whom> {
+    let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+    let prefix: IpAddr = address.parse().with_context(|| format!("{text:?}"))?;
+    let width = if prefix.is_ipv4() { 32 } else { 128 };
+    let bits = bits
+        .map_or(Ok(width), str::parse)
+        .with_context(|| format!("{text:?}"))?;
+    ensure!(bits <= width, "{text:?}: more than {width} bits");
+    Ok(Whom::Addresses { prefix, bits })
+}
+
+fn begins(address: IpAddr, prefix: IpAddr, bits: u32) -> bool {
+    let (address, prefix, width) = match (address.to_canonical(), prefix.to_canonical()) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(a.to_bits()), u128::from(b.to_bits()), 32),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
+        _ => return false,
+    };
+    (address ^ prefix)
+        .checked_shr(width - bits.min(width))
+        .unwrap_or(0)
+        == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bans_are_by_subject_or_by_prefix_and_end() {
+        let bans = Bans::parse(
+            br#"[{"subject": "mallory", "reason": "spam"}, {"subject": "bob", "until": 100},
+                {"address": "192.0.2.0/24", "until": 100}, {"address": "2001:db8::/32"}, {"address": "198.51.100.7"}]"#,
+        )
+        .expect("bans");
+        let check = |subject: &str, address: &str, now: u64, expected: bool| {
+            let address = Some(address.parse().expect("an address"));
+            assert_eq!(
+                bans.forbid(subject, address, now),
+                expected,
+                "{subject} {address:?} at {now}"
+            );
+        };
+        check("ann", "203.0.113.1", 0, false);
+        check("mallory", "203.0.113.1", u64::MAX, true);
+        check("bob", "203.0.113.1", 99, true);
+        check("bob", "203.0.113.1", 100, false);
+        check("", "192.0.2.200", 99, true);
+        check("", "::ffff:192.0.2.200", 99, true);
+        check("", "192.0.3.200", 99, false);
+        check("", "192.0.2.200", 100, false);
+        check("", "2001:db8:1::1", 0, true);
+        check("", "2001:db9::1", 0, false);
+        check("", "198.51.100.7", 0, true);
+        check("", "198.51.100.8", 0, false);
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_place() {
+        let check = |text: &str| assert!(Bans::parse(text.as_bytes()).is_err(), "{text}");
+        check("{}");
+        check(r#"[{}]"#);
+        check(r#"[{"subject": ""}]"#);
+        check(r#"[{"subject": "a", "address": "192.0.2.1"}]"#);
+        check(r#"[{"address": "192.0.2.1/33"}]"#);
+        check(r#"[{"address": "example.org"}]"#);
+        check(r#"[{"subject": "a", "untill": 3}]"#);
+        assert!(Bans::load(Path::new("/nowhere")).expect("no file, no bans") == Bans::default());
+    }
+}
