@@ -1,6 +1,7 @@
 //! End-to-end tests: the real binary, real sockets and files on loopback, on ports the system picks. They wait for events
 //! (lines the daemon prints, messages, exits), never for a time to pass; limits only keep a hang from lasting for ever.
 
+mod admission;
 mod bots;
 mod command_line;
 mod crash;

@@ -115,6 +115,12 @@ impl Peer {
         }
     }
 
+    /// Reads to the end of the connection whatever comes.
+    pub(crate) fn drain(&mut self) {
+        let mut bytes = [0; 1024];
+        while matches!(self.socket.read(&mut bytes), Ok(1..)) {}
+    }
+
     /// Passes over messages until `wanted` takes one.
     pub(crate) fn until<T>(&mut self, mut wanted: impl FnMut(ServerMessage) -> Option<T>) -> T {
         loop {

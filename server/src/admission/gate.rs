@@ -1,4 +1,5 @@
-//! How many unknown peers there may be, in all and of one address, and how often an address may come (spec 9.1).
+//! How many unknown peers there may be, in all and of one address, and how often an address may come (spec 9.1). This machine
+//! counts as no address of its own: whoever comes from it may be a proxy that stands for many.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -137,9 +138,13 @@ impl Visitors {
             None => CONNECTS_PER_SECOND,
         };
         let full = u64::from(rate) * u64::from(BURST_SECONDS) * 1_000;
-        self.forget_idle(limits, now);
+        self.forget_idle(now);
         let visits = self.by_address.entry(group(address)).or_insert_with(|| Visits {
-            places: Arc::new(Semaphore::new(limits.pending_per_address_max)),
+            places: Arc::new(Semaphore::new(if own_machine {
+                limits.pending_max
+            } else {
+                limits.pending_per_address_max
+            })),
             waiting: 0,
             tokens: full,
             counted: now,
@@ -156,14 +161,13 @@ impl Visitors {
     }
 
     /// Makes room for another address: those that nobody is unknown of and that have not come for a while are forgotten.
-    fn forget_idle(&mut self, limits: &ConnectionLimits, now: Instant) {
+    fn forget_idle(&mut self, now: Instant) {
         if self.by_address.len() < ADDRESSES_MAX {
             return;
         }
         let rest = Duration::from_secs(BURST_SECONDS.into());
         self.by_address.retain(|_, visits| {
-            let busy =
-                visits.waiting > 0 || visits.places.available_permits() < limits.pending_per_address_max;
+            let busy = visits.waiting > 0 || Arc::strong_count(&visits.places) > 1;
             busy || now.saturating_duration_since(visits.counted) < rest
         });
         while self.by_address.len() >= ADDRESSES_MAX {

@@ -2,7 +2,6 @@
 //! edge, where there is a wall clock; whether one was used already, and by whom, is the location's to know.
 
 pub(crate) mod bans;
-pub(crate) mod descriptors;
 pub(crate) mod gate;
 mod settings;
 

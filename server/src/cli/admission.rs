@@ -74,9 +74,22 @@ impl AdmissionArguments {
             audience: self.audience.clone(),
             tls,
             insecure: self.insecure,
-            limits: ConnectionLimits {
+            limits: self.limits(),
+        }
+    }
+
+    fn limits(&self) -> ConnectionLimits {
+        let usual = ConnectionLimits::default();
+        // Behind a proxy all come from one address.
+        match self.tls {
+            Some(TlsWhere::Proxy) => ConnectionLimits {
+                pending_per_address_max: usual.pending_max,
+                connects_per_second: Some(self.connects_per_second.unwrap_or(u32::MAX)),
+                ..usual
+            },
+            None => ConnectionLimits {
                 connects_per_second: self.connects_per_second,
-                ..ConnectionLimits::default()
+                ..usual
             },
         }
     }

@@ -21,7 +21,7 @@ pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
 use crate::admission::bans::Bans;
 use crate::admission::gate::Gate;
-use crate::admission::{Admission, TlsSettings, descriptors, unix_seconds};
+use crate::admission::{Admission, TlsSettings, unix_seconds};
 use crate::exit::{Failure, Status, WithStatus};
 use crate::journal::run::run_name;
 use crate::journal::upkeep::Upkeep;
@@ -255,7 +255,7 @@ async fn serve(
     .with_status(Status::Io)?;
     let (alive, mut all_gone) = mpsc::channel(1);
     let entrance = Entrance {
-        gate: Gate::new(settings.admission.limits, descriptors::raise()),
+        gate: Gate::new(settings.admission.limits, crate::descriptors::connections_max()),
         admission: Arc::clone(&entry.admission),
         tls: entry.tls.clone(),
         location: location.clone(),

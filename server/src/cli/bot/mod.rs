@@ -1,6 +1,7 @@
 //! `lockstepd bot`: scripted clients over TCP that check every tick, for load tests and for looking at a location that
 //! is not empty.
 
+mod admission;
 mod hostile;
 mod one;
 mod profile;
@@ -22,6 +23,7 @@ use tokio::task::JoinSet;
 
 use super::output::{self, Output, complain};
 use crate::exit::{Status, WithStatus, bad_input};
+use admission::{AdmissionArguments, Credentials};
 use one::Bot;
 use profile::{FLOOD_RATE, Manner, ProfileArguments};
 use script::ScriptFile;
@@ -60,6 +62,8 @@ pub(crate) struct BotArguments {
     plain_states: bool,
     #[command(flatten)]
     profile: ProfileArguments,
+    #[command(flatten)]
+    admission: AdmissionArguments,
     /// Which location of the daemon [default: its first]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     location: String,
@@ -109,6 +113,7 @@ struct Plan {
     started: Instant,
     ends: Instant,
     definitions: Definitions,
+    credentials: Credentials,
     /// Where to walk: found by the first bot once it has the definition.
     places: watch::Sender<Option<Places>>,
     /// Some bot has been welcomed.
@@ -200,6 +205,7 @@ impl Plan {
             started,
             ends: started + Duration::from_secs(arguments.seconds),
             definitions: Definitions::default(),
+            credentials: arguments.admission.credentials()?,
             places: watch::Sender::new(None),
             met: watch::Sender::new(false),
             arguments,
@@ -231,6 +237,18 @@ impl Plan {
         let mut options = Options::new(&arguments.connect, self.name(index));
         options.program = concat!("lockstepd bot ", env!("CARGO_PKG_VERSION")).to_owned();
         options.location.clone_from(&arguments.location);
+        let role = if arguments.observer {
+            Role::Watcher
+        } else {
+            Role::Player
+        };
+        options.tls.clone_from(&self.credentials.tls);
+        options.ticket = self
+            .credentials
+            .tickets(self.name(index), role, &arguments.location);
+        if options.ticket.is_some() {
+            options.name.clear();
+        }
         if arguments.observer {
             options.role = Role::Watcher;
             options.feed = Feed::State;
