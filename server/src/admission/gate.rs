@@ -233,7 +233,8 @@ mod tests {
         pending.clear();
         assert!(gate.place(address("192.0.2.9")).await.is_some());
         drop(open);
-        assert_eq!((gate.lock().open, gate.lock().waiting), (0, 0));
+        let visitors = gate.lock();
+        assert_eq!((visitors.open, visitors.waiting), (0, 0));
     }
 
     #[test]

@@ -302,11 +302,6 @@ fn whoever_may_not_come_in_is_told_why() {
         ..hello("Bob")
     };
     check(admin, Code::REJECT_ROLE_NOT_ALLOWED);
-    let ticket = Hello {
-        ticket: Some(Text::cut("forged")),
-        ..hello("Bob")
-    };
-    check(ticket, Code::REJECT_TICKET_INVALID);
     let elsewhere = Hello {
         location: Text::cut("elsewhere"),
         ..hello("Bob")
@@ -479,11 +474,6 @@ fn a_dropped_session_comes_back() {
         ..back()
     };
     check(elsewhere, Code::REJECT_UNKNOWN_LOCATION);
-    let ticket = Hello {
-        ticket: Some(Text::cut("forged")),
-        ..back()
-    };
-    check(ticket, Code::REJECT_TICKET_INVALID);
     let role = Hello {
         role: Role::Bot,
         ..back()
