@@ -802,7 +802,7 @@ fn check_observers(view: View, joins: bool, features: u64) {
     }
     for (index, told) in (0..).zip(&told_ticks) {
         let first = 2 * index;
-        let due = |tick: &u64| tick % u64::from(view.every) == 0;
+        let due = |tick: &u64| tick.is_multiple_of(u64::from(view.every));
         let expected: Vec<u64> = (first..120).filter(|tick| *tick == first || due(tick)).collect();
         // Whoever was dropped is told at once, whole.
         let told: Vec<u64> = told
