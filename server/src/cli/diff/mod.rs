@@ -3,6 +3,8 @@
 mod journals;
 mod reports;
 mod states;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
 use std::io::Read;

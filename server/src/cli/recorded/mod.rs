@@ -1,6 +1,8 @@
 //! What the commands that look into journals share: finding them, their definition, their commands in a form that can be
 //! run again.
 
+#[cfg(test)]
+pub(super) mod changed;
 mod form;
 
 use std::io::ErrorKind;

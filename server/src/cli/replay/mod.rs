@@ -4,6 +4,8 @@ mod branch;
 mod follow;
 mod print;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use std::path::{Path, PathBuf};
