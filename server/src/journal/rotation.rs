@@ -3,7 +3,7 @@
 //! nothing had been tried.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::record::{Close, CloseReason, KEYFRAME_TICKS, Keyframe, Record, Sessions};
@@ -47,9 +47,7 @@ impl SegmentLimits {
 pub(crate) enum Rotation {
     /// Further records go to the next segment, which begins with the keyframe. All before is durable.
     Done {
-        /// The one that was closed.
-        closed: PathBuf,
-        /// Its bytes.
+        /// Bytes of the one that was closed.
         bytes: u64,
     },
     /// There was no room for the next one; the keyframe belongs into the segment that is still open.
@@ -101,10 +99,7 @@ impl Writer {
         synced.map_err(|error| self.sync_failed(error))?;
         let closed = std::mem::replace(self, next);
         self.renamed(path);
-        Ok(Rotation::Done {
-            closed: closed.path,
-            bytes: closed.length,
-        })
+        Ok(Rotation::Done { bytes: closed.length })
     }
 
     /// The next segment, durable under another name.

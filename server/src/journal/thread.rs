@@ -421,14 +421,13 @@ impl<R, F: FnMut(R)> Keeper<R, F> {
         };
         let tick = keyframe.tick;
         match self.writer.rotate(keyframe, sessions)? {
-            Rotation::Done { closed, bytes } => {
+            Rotation::Done { bytes } => {
                 tracing::info!(tick, "{}: the next segment begins", self.writer.path().display());
                 self.before += bytes;
                 batch.records.drain(..2);
                 let mut statistics = self.shared.statistics();
                 statistics.rotations += 1;
-                drop(statistics);
-                drop(closed);
+                statistics.bytes += self.writer.length();
             }
             Rotation::Stayed(error) => {
                 tracing::warn!(tick, %error, "no room for another segment, going on in this one");
