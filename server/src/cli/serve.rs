@@ -53,6 +53,10 @@ pub(crate) struct ServeArguments {
     /// Begin a new run even if the last one could go on
     #[arg(long)]
     new_run: bool,
+    /// If the journal is damaged: go on from the last state that can be proved; what is given up is saved beside it and
+    /// reported
+    #[arg(long, conflicts_with = "new_run")]
+    recover: bool,
     #[command(flatten)]
     journal: JournalArguments,
     #[command(flatten)]
@@ -147,6 +151,7 @@ impl ServeArguments {
             journal: JournalSettings {
                 data_dir: self.data_dir.clone(),
                 new_run: self.new_run,
+                recover: self.recover,
                 durability: self.journal.durability,
                 interval_ms: self.journal.journal_interval_ms,
                 ahead_ms_max: self.journal.journal_ahead_ms_max,

@@ -197,6 +197,7 @@ fn open(settings: &JournalSettings, definition: &Definition, bundle: &Bundle) ->
         bundle,
         definition,
         new_run: settings.new_run,
+        recover: settings.recover,
     });
     opened.map_err(|error| {
         anyhow::Error::new(Failure {

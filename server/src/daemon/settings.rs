@@ -35,6 +35,8 @@ pub(crate) struct JournalSettings {
     pub(crate) data_dir: PathBuf,
     /// Begin a new run even if the last one could go on.
     pub(crate) new_run: bool,
+    /// Go on after damage, giving up what cannot be proved.
+    pub(crate) recover: bool,
     /// What a turn and an answer wait for.
     pub(crate) durability: Durability,
     /// With `interval`, from one sync to the next, ms.

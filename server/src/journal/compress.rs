@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::aside::folder_of;
 use super::index;
 use super::run::{self, PACKED_EXTENSION};
 use super::seekable::{self, UNPACKED_BYTES_MAX};
@@ -147,11 +148,6 @@ fn pack(path: &Path, bytes: u64, out: &File) -> io::Result<()> {
     }
     out.write_all(&seekable::table(&frames))?;
     out.flush()
-}
-
-fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
 }
 
 fn read_error(error: ReadError) -> io::Error {

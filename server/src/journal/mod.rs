@@ -8,15 +8,17 @@
 //! - [`segment`]: bytes and their framing; [`seekable`]: packed ones; [`record`]: what is in them; [`run`]: folders and names.
 //! - [`writer`]: the open segment; [`rotation`]: from one to the next; [`thread`]: whoever waits for writes and syncs;
 //!   [`policy`]: how long; [`disk`]: what is asked of the system.
-//! - [`recovery`]: from what is on the disk to a World that goes on.
+//! - [`recovery`]: from what is on the disk to a World that goes on; [`give_up`]: after damage, if it must be.
 //! - [`sessions`]: who is there, as the records tell it.
 //! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
 //! - [`segment_reader`]: the records of a segment in their order; [`reader`]: a whole run, or a part of it, for the
 //!   commands that look into journals; [`index`]: where its keyframes stand.
 //! - [`compress`]: packs what is closed; [`retention`]: removes what need not stay; [`upkeep`]: the thread that does both.
 
+mod aside;
 pub(crate) mod compress;
 pub(crate) mod disk;
+pub(crate) mod give_up;
 pub(crate) mod index;
 pub(crate) mod offline;
 pub(crate) mod playback;

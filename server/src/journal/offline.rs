@@ -49,6 +49,7 @@ impl Recorder {
                 bundle,
                 definition,
                 new_run: true,
+                recover: false,
             })?;
             (opened.journal, opened.world)
         };

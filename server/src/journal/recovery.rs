@@ -1,7 +1,7 @@
 //! From what is on the disk to a World that goes on (spec 5.7).
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,8 +9,10 @@ use protocol::Bundle;
 use sim::bounded::TooLong;
 use sim::{CharacterId, Definition, World};
 
+use super::aside;
+use super::give_up::{self, GivenUp};
 use super::reader::checked_segments;
-use super::record::{Answer, CloseReason, Keyframe, Nonce, Record, Session, Sessions};
+use super::record::{Answer, CloseReason, Keyframe, Nonce, Record, Session, Sessions, unix_ms};
 use super::run::{self, RunFolder, SegmentFile};
 use super::segment::{Chain, Header};
 use super::segment_reader::{Damage, ReadError, SegmentReader, Torn, torn_or_damaged};
@@ -34,6 +36,8 @@ pub(crate) struct OpenOptions<'a> {
     pub(crate) definition: &'a Definition,
     /// Begin a new run even if the last could go on.
     pub(crate) new_run: bool,
+    /// Go on after damage from the last state that can be proved, giving up what is behind it.
+    pub(crate) recover: bool,
 }
 
 /// A location as its journal knows it, and the journal to go on with.
@@ -50,10 +54,10 @@ pub(crate) struct Opened {
     pub(crate) sessions: Vec<Session>,
     /// Of each open session the last 256, older ones first.
     pub(crate) answers: Vec<Answer>,
-    /// Tickets that were used and had not expired when that was written.
-    pub(crate) nonces: Vec<Nonce>,
     /// The largest number that a session of this run had; 0: there was none.
     pub(crate) last_session: u64,
+    /// Tickets that were used and have not expired: none of them may open another session.
+    pub(crate) nonces: Vec<Nonce>,
     /// Players whom no open session commands: the roster's Leave removes each in the first turn.
     pub(crate) leave: Vec<CharacterId>,
     /// What people should be told: a torn tail, a new run, a session that ended.
@@ -119,24 +123,20 @@ pub(crate) fn open(options: &OpenOptions<'_>) -> Result<Opened, OpenError> {
     };
     let runs = run::runs(&folder).map_err(at(&folder))?;
     let Some(last) = runs.last() else {
-        return opening.begin(1, "no run yet".to_owned());
+        return opening.begin(None, "no run yet");
     };
-    let next = last.number + 1;
     if options.new_run {
-        return opening.begin(next, "a new run was asked for".to_owned());
+        return opening.begin(Some(last), "a new run was asked for");
     }
-    let segments = checked_segments(&last.path)?;
-    let (segment, header) = segments.last().expect("a checked run has a segment");
-    if header.definition != options.bundle.hash() {
-        return opening.begin(next, "the definition is another than the last run's".to_owned());
+    match opening.go_on_if_it_can(last, &GivenUp::default()) {
+        Err(OpenError::Damage(damage)) if options.recover => {
+            let given_up = give_up::recover(last, &damage)?;
+            let mut opened = opening.go_on_if_it_can(last, &given_up)?;
+            opened.notes.insert(0, given_up.text());
+            Ok(opened)
+        }
+        opened => opened,
     }
-    let found = (header.ruleset, header.ruleset_hash);
-    let known = ruleset(options.definition);
-    if found != known {
-        let path = segment.path.clone();
-        return Err(OpenError::Ruleset { path, found, known });
-    }
-    opening.go_on(last, segment)
 }
 
 /// What all of an opening needs.
@@ -147,22 +147,27 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Begins a run: its folder appears with its first segment whole.
-    fn begin(&self, number: u64, why: String) -> Result<Opened, OpenError> {
+    /// Begins a run, behind the last one if there is one: its folder appears with its first segment whole.
+    fn begin(&self, last: Option<&RunFolder>, why: &str) -> Result<Opened, OpenError> {
         let world = World::new(self.options.definition);
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| at(self.folder)(io::Error::other(error)))?;
+        let number = last.map_or(1, |last| last.number + 1);
         let path = self.folder.join(run::run_name(number));
         let temporary = self.folder.join(format!(".{}.tmp", run::run_name(number)));
         if temporary.exists() {
             fs::remove_dir_all(&temporary).map_err(at(&temporary))?;
         }
+        let mut notes = vec![format!("{}: a new run begins: {why}", path.display())];
+        let (mut nonces, problem) = last.map(used_tickets).unwrap_or_default();
+        nonces.retain(|nonce| nonce.expires > unix_ms() / 1_000);
+        notes.extend(problem);
         fs::create_dir(&temporary).map_err(at(&temporary))?;
         let start = Start {
             segment: 0,
             chain: Chain::default(),
             run: id,
-            sessions: Sessions::new(world.tick(), Vec::new(), Vec::new(), Vec::new())?,
+            sessions: Sessions::new(world.tick(), Vec::new(), Vec::new(), nonces.clone())?,
         };
         let mut journal = self.begin_segment(&temporary, start, &world)?;
         fs::rename(&temporary, &path).map_err(at(&path))?;
@@ -176,21 +181,37 @@ impl Opening<'_> {
             fresh: true,
             sessions: Vec::new(),
             answers: Vec::new(),
-            nonces: Vec::new(),
             last_session: 0,
+            nonces,
             leave: Vec::new(),
-            notes: vec![format!("{}: a new run begins: {why}", path.display())],
+            notes,
             journal,
         })
     }
 
+    /// Goes on in the last run, or begins another where that must be. `given_up`: what a recovery took out of it.
+    fn go_on_if_it_can(&self, last: &RunFolder, given_up: &GivenUp) -> Result<Opened, OpenError> {
+        let segments = checked_segments(&last.path)?;
+        let (segment, header) = segments.last().expect("a checked run has a segment");
+        if header.definition != self.options.bundle.hash() {
+            return self.begin(Some(last), "the definition is another than the last run's");
+        }
+        let found = (header.ruleset, header.ruleset_hash);
+        let known = ruleset(self.options.definition);
+        if found != known {
+            let path = segment.path.clone();
+            return Err(OpenError::Ruleset { path, found, known });
+        }
+        self.go_on(last, segment, given_up)
+    }
+
     /// Goes on in a run whose last segment this is.
-    fn go_on(&self, run: &RunFolder, segment: &SegmentFile) -> Result<Opened, OpenError> {
+    fn go_on(&self, run: &RunFolder, segment: &SegmentFile, given_up: &GivenUp) -> Result<Opened, OpenError> {
         let mut notes = Vec::new();
         let mut reader = SegmentReader::open(segment)?;
         let mut everybody = SessionTable::default();
         if let Some(torn) = read_to_end(&mut reader, &mut everybody)? {
-            let saved = cut(&torn).map_err(at(&segment.path))?;
+            let saved = aside::cut(&torn.at.path, torn.at.offset, "torn").map_err(at(&segment.path))?;
             reader.end_here();
             notes.push(format!(
                 "{}: torn tail of {} bytes at offset {}, tick {} ({}): saved as {}, cut off",
@@ -203,7 +224,7 @@ impl Opening<'_> {
             ));
         }
         if reader.closed() == Some(CloseReason::RunEnded) {
-            return self.begin(run.number + 1, "the last run was ended".to_owned());
+            return self.begin(Some(run), "the last run was ended");
         }
         let chain = reader.chain();
         let keyframe = reader.last_keyframe().expect("a segment begins with a keyframe");
@@ -216,8 +237,14 @@ impl Opening<'_> {
         for character in &strays.leave {
             notes.push(format!("player {} leaves: no session commands it", character.0));
         }
-        let last_session = everybody.last_session();
-        let (sessions, answers, nonces) = table.into_parts();
+        let last_session = everybody.last_session().max(given_up.last_session);
+        let (sessions, answers, mut nonces) = table.into_parts();
+        for nonce in &given_up.nonces {
+            if !nonces.iter().any(|known| known.nonce == nonce.nonce) {
+                nonces.push(*nonce);
+            }
+        }
+        nonces.retain(|nonce| nonce.expires > unix_ms() / 1_000);
         sync_what_was_read(segment, run, self.folder)?;
         remove_temporaries(&run.path).map_err(at(&run.path))?;
         let id = reader.header().run;
@@ -241,8 +268,8 @@ impl Opening<'_> {
             fresh: false,
             sessions,
             answers,
-            nonces,
             last_session,
+            nonces,
             leave: strays.leave,
             notes,
             journal,
@@ -359,33 +386,19 @@ fn read_to_end(reader: &mut SegmentReader, everybody: &mut SessionTable) -> Resu
     }
 }
 
-/// Copies a torn tail aside and cuts it off; both are durable before anything else happens.
-fn cut(torn: &Torn) -> io::Result<PathBuf> {
-    let path = &torn.at.path;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let saved = free_name(folder, &name);
-    let temporary = folder.join(format!(".{name}.torn.tmp"));
-    let mut source = File::options().read(true).write(true).open(path)?;
-    source.seek(SeekFrom::Start(torn.at.offset))?;
-    let mut copy = File::create(&temporary)?;
-    io::copy(&mut source, &mut copy)?;
-    copy.sync_all()?;
-    fs::rename(&temporary, &saved)?;
-    run::sync_folder(folder)?;
-    source.set_len(torn.at.offset)?;
-    source.sync_all()?;
-    Ok(saved)
-}
-
-/// A name beside the segment's that nothing has yet: no earlier tail is overwritten.
-fn free_name(folder: &Path, segment: &str) -> PathBuf {
-    let first = folder.join(format!("{segment}.torn"));
-    let others = (2_u64..).map(|number| folder.join(format!("{segment}.torn-{number}")));
-    let mut names = std::iter::once(first).chain(others);
-    names
-        .find(|name| !name.exists())
-        .expect("there are more numbers than files")
+/// The tickets that were used in a run, and what people should be told where its last segment does not tell all.
+fn used_tickets(run: &RunFolder) -> (Vec<Nonce>, Option<String>) {
+    let mut table = SessionTable::default();
+    let read = run::segments(&run.path)
+        .map_err(at(&run.path))
+        .and_then(|segments| match segments.last() {
+            Some(last) => read_to_end(&mut SegmentReader::open(last)?, &mut table),
+            None => Ok(None),
+        });
+    let problem = read.err().map(|error| {
+        format!("not all tickets that were used in the last run are known, they may be used again: {error}")
+    });
+    (table.into_parts().2, problem)
 }
 
 /// Loads the keyframe at which the reader stands and runs the turns behind it.
@@ -446,7 +459,7 @@ fn remove_temporaries(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> OpenError {
+pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> OpenError {
     move |error| OpenError::Io {
         path: path.to_owned(),
         error,

@@ -483,6 +483,30 @@ pub(crate) fn proof_of_damage(file: &mut File, bad: u64, end: u64) -> io::Result
     Ok(None)
 }
 
+/// The whole records in the bytes that a segment has from an offset on, whatever is between them: kind and payload.
+pub(crate) fn whole_records(bytes: &[u8], offset: u64) -> Vec<(Kind, &[u8])> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + RECORD_HEADER_BYTES <= bytes.len() {
+        let head: [u8; RECORD_HEADER_BYTES] = part(bytes, at);
+        let record = check_head(&head, offset + at as u64)
+            .ok()
+            .and_then(|(kind, length)| {
+                let record = bytes.get(at..at + RECORD_HEADER_BYTES + length as usize)?;
+                let is_whole = u32::from_le_bytes(part(&head, 12)) == checksum_of(record);
+                is_whole.then_some((kind, record))
+            });
+        at += match record {
+            Some((kind, record)) => {
+                found.push((kind, &record[RECORD_HEADER_BYTES..]));
+                record.len()
+            }
+            None => 1,
+        };
+    }
+    found
+}
+
 /// Whether the checksum of the record at `offset` is right.
 fn is_whole(file: &mut File, offset: u64, head: &[u8; RECORD_HEADER_BYTES], length: u32) -> io::Result<bool> {
     file.seek(SeekFrom::Start(offset + RECORD_HEADER_BYTES as u64))?;

@@ -215,6 +215,7 @@ impl Bench<'_> {
                 bundle: &self.bundle,
                 definition: &self.definition,
                 new_run: true,
+                recover: false,
             });
             let opened = opened.with_status(Status::Io)?;
             Journal::Kept(Box::new(opened.journal), self.policy())

@@ -126,6 +126,19 @@ impl Yard {
         self.open_with(None, false)
     }
 
+    /// As `serve --recover` does.
+    pub(super) fn recover(&self) -> Result<Opened, OpenError> {
+        let bundle = bundle(None);
+        open(&OpenOptions {
+            data_dir: self.data.path(),
+            location: "yard",
+            bundle: &bundle,
+            definition: definition(),
+            new_run: false,
+            recover: true,
+        })
+    }
+
     pub(super) fn open_with(&self, tick_rate: Option<u16>, new_run: bool) -> Result<Opened, OpenError> {
         let bundle = bundle(tick_rate);
         open(&OpenOptions {
@@ -134,6 +147,7 @@ impl Yard {
             bundle: &bundle,
             definition: &playback::definition(&bundle).expect("a good location"),
             new_run,
+            recover: false,
         })
     }
 
