@@ -67,10 +67,7 @@ fn examples_of_the_documentation_are_vectors() {
                 .strip_prefix(name)
                 .is_some_and(|rest| rest.starts_with([' ', ',']))
         };
-        assert!(
-            examples.iter().any(|example| is_of(&example)),
-            "no example of {name}"
-        );
+        assert!(examples.iter().any(is_of), "no example of {name}");
     }
     for example in examples {
         assert!(

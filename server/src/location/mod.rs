@@ -220,9 +220,7 @@ impl Location {
             }
             Input::Dropped(connection) => self.dropped(connection, now_us, out),
             Input::Downloaded { connection, tick } => self.downloads.finished(connection, tick),
-            Input::Sections { tick, sections } => {
-                self.tell_desync(tick, sections.map(|sections| Arc::from(sections)), out)
-            }
+            Input::Sections { tick, sections } => self.tell_desync(tick, sections.map(Arc::from), out),
             Input::Stop => self.stop(out),
         }
         self.give_snapshots(now_us, out);

@@ -83,7 +83,7 @@ impl Parting {
                 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
         let differs = |section: &&str| fields.iter().any(|field| is_of(field, section));
-        let mut sections: Vec<&str> = SECTIONS.into_iter().filter(|section| differs(&section)).collect();
+        let mut sections: Vec<&str> = SECTIONS.into_iter().filter(|section| differs(section)).collect();
         if fields.iter().any(|field| field.character.is_some()) {
             sections.push("characters");
         }
