@@ -3,6 +3,7 @@
 mod branch;
 mod follow;
 mod print;
+mod show;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -11,23 +12,24 @@ mod verify;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use protocol::message::Short;
 use protocol::report::Side;
 use protocol::{Blob, Report};
-use sim::{Definition, Event, World};
+use sim::{Definition, World};
 
 use self::branch::{Branch, Plan};
 use self::follow::Follower;
 use self::print::{Filter, Print, Printer};
+use self::show::{Pace, Show};
 use self::summary::Summary;
 use super::output::{self, Output};
 use super::recorded::{check_ruleset, definition, find, open_at, read_failed};
 use crate::exit::{Status, WithStatus, bad_input};
 use crate::journal::reader::{Journal, JournalReader};
-use crate::journal::record::{Keyframe, Record, Turn};
+use crate::journal::record::{Keyframe, Record};
 
 /// Run a journal again: verify it, look into it, or branch off from it
 #[derive(Args)]
@@ -372,103 +374,6 @@ impl Replay<'_> {
             Some(threads) => threads.into(),
             None => thread::available_parallelism().map_or(1, usize::from),
         }
-    }
-}
-
-/// Prints one tick after the other.
-struct Show<'a, 'b> {
-    printer: Printer<'a>,
-    arguments: &'a ReplayArguments,
-    pace: Option<&'b mut Pace>,
-    has_shown: bool,
-}
-
-impl Show<'_, '_> {
-    /// A recorded turn; `world` makes the World behind it, if it is needed.
-    fn turn<'w>(
-        &mut self,
-        turn: &Turn,
-        world: impl FnOnce() -> anyhow::Result<(&'w mut World, &'w [Event])>,
-    ) -> anyhow::Result<()> {
-        self.wait(turn.tick)?;
-        match self.arguments.print {
-            Some(Print::Events) => {
-                let (_, events) = world()?;
-                self.printer.events(turn.tick, events)?;
-            }
-            Some(Print::State) if self.is_kth(turn.tick) => {
-                let (world, events) = world()?;
-                self.printer.state(world, events)?;
-            }
-            _ => self.recorded(turn)?,
-        }
-        self.shown()
-    }
-
-    /// A turn of a branch, which has been run.
-    fn stepped(&mut self, turn: &Turn, world: &World, events: &[Event]) -> anyhow::Result<()> {
-        self.wait(turn.tick)?;
-        match self.arguments.print {
-            Some(Print::Events) => self.printer.events(turn.tick, events)?,
-            Some(Print::State) if self.is_kth(turn.tick) => self.printer.state(world, events)?,
-            _ => self.recorded(turn)?,
-        }
-        self.shown()
-    }
-
-    /// What needs no World.
-    fn recorded(&mut self, turn: &Turn) -> anyhow::Result<()> {
-        match self.arguments.print {
-            Some(Print::Commands) => self.printer.commands(turn),
-            Some(Print::Digests) if self.arguments.every.is_none() || self.is_kth(turn.tick) => {
-                self.printer.digest(turn.tick, turn.digest)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn is_kth(&self, tick: u64) -> bool {
-        self.arguments
-            .every
-            .is_some_and(|every| tick.is_multiple_of(every))
-    }
-
-    fn wait(&mut self, tick: u64) -> anyhow::Result<()> {
-        if let Some(pace) = &mut self.pace {
-            self.printer.output.flush()?;
-            pace.wait(tick);
-        }
-        Ok(())
-    }
-
-    /// The first line is not kept back until there are many.
-    fn shown(&mut self) -> anyhow::Result<()> {
-        if !std::mem::replace(&mut self.has_shown, true) {
-            self.printer.output.flush()?;
-        }
-        Ok(())
-    }
-}
-
-/// Ticks at a multiple of the speed at which they were played.
-struct Pace {
-    ticks_per_second: f64,
-    /// The first tick and when it was shown.
-    began: Option<(u64, Instant)>,
-}
-
-impl Pace {
-    fn new(speed: f64, tick_rate: u16) -> Self {
-        Self {
-            ticks_per_second: speed * f64::from(tick_rate),
-            began: None,
-        }
-    }
-
-    fn wait(&mut self, tick: u64) {
-        let (first, began) = *self.began.get_or_insert_with(|| (tick, Instant::now()));
-        let due = Duration::from_secs_f64((tick - first) as f64 / self.ticks_per_second);
-        thread::sleep(due.saturating_sub(began.elapsed()));
     }
 }
 
