@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// The binary under test, built right before the tests.
-const LOCKSTEPD: &str = env!("CARGO_BIN_EXE_lockstepd");
+pub(crate) const LOCKSTEPD: &str = env!("CARGO_BIN_EXE_lockstepd");
 
 /// How long anything may take before it counts as hung.
 pub(crate) const HANG: Duration = Duration::from_secs(120);
@@ -60,23 +60,46 @@ impl Daemon {
     /// Starts `serve --json` on `listen` with its data in `data`, and waits until it says where it listens.
     pub(crate) fn start(data: &Path, listen: &str, more: &[&str]) -> Self {
         let data = data.to_str().expect("a UTF-8 path");
-        let mut child = lockstepd(&["serve", "--json", "--listen", listen, "--data-dir", data])
-            .args(more)
+        let mut command = lockstepd(&["serve", "--json", "--listen", listen, "--data-dir", data]);
+        Self::launch(command.args(more))
+            .unwrap_or_else(|status| panic!("it ends before it listens, with {status:?}"))
+    }
+
+    /// Starts a command line that is, or runs, `serve --json`, and waits until it says where it listens.
+    ///
+    /// # Errors
+    /// It ends before: its exit status, `None` if a signal ended it.
+    pub(crate) fn launch(command: &mut Command) -> Result<Self, Option<i32>> {
+        let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
             .spawn()
-            .expect("the binary starts");
+            .expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("stdout can be read");
+        if line.is_empty() {
+            return Err(wait(&mut child).code());
+        }
         let hello: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         let address = hello["listening"].as_str().and_then(|text| text.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {line:?}"));
-        Self {
+        Ok(Self {
             child,
             stdout,
             address,
-        }
+        })
+    }
+
+    /// Waits until it has ended by itself; the exit status, `None` if a signal ended it.
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).expect("stdout can be read");
+        wait(&mut self.child).code()
+    }
+
+    /// The number of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// The same again after a kill, where clients look for it.

@@ -6,6 +6,7 @@ mod bots;
 mod command_line;
 mod crash;
 mod desync;
+mod disk;
 mod durability;
 mod harness;
 mod peer;

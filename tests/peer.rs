@@ -43,13 +43,18 @@ pub(crate) fn watcher(feed: Feed) -> Hello {
 impl Peer {
     /// Connects and says nothing.
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect(address).expect("the daemon listens");
+        Self::try_connect(address).expect("the daemon listens")
+    }
+
+    /// Connects to a daemon that may be gone, and says nothing.
+    pub(crate) fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
+        let socket = TcpStream::connect(address)?;
         socket.set_nodelay(true).expect("a TCP socket");
         socket.set_read_timeout(Some(HANG)).expect("a limit above zero");
-        Self {
+        Ok(Self {
             socket,
             reader: FrameReader::new(FRAME_BYTES_MAX),
-        }
+        })
     }
 
     /// Connects and asks to be let in.
