@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{Bundle, Code, Origin, wire};
 use sim::bounded::Text;
-use sim::{CharacterId, Command, World};
+use sim::{Command, World};
 
 const HEADER_BYTES: usize = 128;
 const RECORD_HEADER_BYTES: usize = 32;
@@ -18,8 +18,6 @@ const DECODED_BYTES_MAX: usize = 1 << 24;
 pub(crate) struct Placed {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Bytes that were known to be on the disk.
-    pub(crate) durable: usize,
     pub(crate) record: Record,
 }
 
@@ -123,7 +121,6 @@ impl Segment {
         sound.then(|| Placed {
             start: self.end,
             end: self.end + RECORD_HEADER_BYTES + length,
-            durable: u32::from_le_bytes(fixed(&head[8..])) as usize,
             record: record(head[4], payload),
         })
     }
@@ -321,12 +318,4 @@ fn chain(bytes: &[u8]) -> [u8; 16] {
 
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     *bytes.first_chunk().expect("there are as many")
-}
-
-/// Whether a character is anybody's.
-pub(crate) fn commanded(journal: &Journal, character: CharacterId) -> bool {
-    journal
-        .sessions
-        .values()
-        .any(|session| session.characters.contains(&character.0))
 }

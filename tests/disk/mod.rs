@@ -9,11 +9,28 @@
 //! - [`trace`]: a daemon under `strace`, and its system calls one by one; [`disk`]: the file system those calls made.
 //! - [`told`]: what clients were told, as they saw it or as the calls have it.
 //! - [`journal`]: a reader of segments written from the documentation alone; [`yard`]: the location and its players.
-//! - One module for each row of the table: [`order`], [`kill`], [`power_loss`], [`trouble`], [`slow`], [`start`].
+//! - One module for each row of the table: [`order`], [`kill`], [`power_loss`], [`trouble`].
+//!
+//! `LOCKSTEPD_EXHAUSTIVE=1` tries every kill, every kill of the start that follows, and every power cut; otherwise a
+//! part that is spread over all of them.
 
 mod disk;
 mod journal;
+mod kill;
 mod order;
+mod power_loss;
 mod told;
 mod trace;
+mod trouble;
 mod yard;
+
+/// Whether all cases are asked for.
+fn is_exhaustive() -> bool {
+    std::env::var_os("LOCKSTEPD_EXHAUSTIVE").is_some()
+}
+
+/// So many of them, from the first to the last.
+fn spread<T>(all: &[T], count: usize) -> impl Iterator<Item = &T> {
+    let count = count.min(all.len());
+    (0..count).map(move |at| &all[at * all.len() / count])
+}

@@ -76,6 +76,7 @@ impl Keeping {
         match &sent.message {
             ServerMessage::Turn(told) => turn_is_kept(told.tick),
             ServerMessage::State(told) => turn_is_kept(told.tick),
+            ServerMessage::PackedState(told) => turn_is_kept(told.tick),
             // The World after the turn before.
             ServerMessage::Snapshot { tick, .. } if *tick > 0 => turn_is_kept(tick - 1),
             ServerMessage::Accepted { tick, .. } => answer_is_kept(turn(*tick)),
@@ -117,8 +118,8 @@ fn kept(operations: &[&Operation], start: usize, end: usize) -> Kept {
     }
 }
 
-/// Every message of a run, in all kinds that promise something.
-fn check(durability: &str, calls: &[Call], yard: &Yard) {
+/// Every message that was sent left after what it tells was kept; all of them.
+pub(crate) fn check_sent(durability: &str, calls: &[Call], yard: &Yard) -> Vec<Sent> {
     let disk = Disk::new(&yard.data(), &Image::new(), calls);
     assert!(
         disk.image() == look(&yard.data()),
@@ -129,11 +130,17 @@ fn check(durability: &str, calls: &[Call], yard: &Yard) {
     for message in &sent {
         keeping.check(message, durability);
     }
+    sent
+}
+
+/// The same, of messages of all kinds that promise something.
+fn check(durability: &str, calls: &[Call], yard: &Yard) {
+    let sent = check_sent(durability, calls, yard);
     let count = |wanted: fn(&ServerMessage) -> bool| sent.iter().filter(|sent| wanted(&sent.message)).count();
     let counts = [
         count(|message| matches!(message, ServerMessage::Welcome(_))),
         count(|message| matches!(message, ServerMessage::Turn(_))),
-        count(|message| matches!(message, ServerMessage::State(_))),
+        count(|message| matches!(message, ServerMessage::PackedState(_))),
         count(|message| matches!(message, ServerMessage::Snapshot { .. })),
         count(|message| matches!(message, ServerMessage::Accepted { .. })),
     ];

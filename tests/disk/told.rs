@@ -68,9 +68,13 @@ impl Told {
         together
     }
 
-    /// Nobody was told anything yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.welcomes.is_empty()
+    /// What had begun to leave the daemon at this line of its log.
+    pub(crate) fn until(sent: &[Sent], line: usize) -> Self {
+        let mut clients: BTreeMap<&str, Self> = BTreeMap::new();
+        for sent in sent.iter().filter(|sent| sent.start <= line) {
+            clients.entry(&sent.connection).or_default().hear(&sent.message);
+        }
+        Self::together(&clients.into_values().collect::<Vec<_>>())
     }
 
     /// Asserts that the journal of a daemon that was started again has all that was promised.

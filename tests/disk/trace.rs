@@ -17,6 +17,7 @@ const STRING_BYTES_MAX: &str = "4000000";
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
+    pub(crate) thread: u32,
     /// As logged, each by itself.
     pub(crate) arguments: Vec<String>,
     /// What it returned; negative: it failed.
@@ -92,18 +93,18 @@ fn parse(text: &str) -> Vec<Call> {
         } else {
             (at, rest.to_owned())
         };
-        calls.extend(call(&whole, start, at));
+        calls.extend(call(&whole, thread, start, at));
     }
     // Those that were under way when the daemon was killed: nobody knows whether they happened.
-    for (_, start, beginning) in unfinished {
-        calls.extend(call(&(beginning + ") = ?"), start, usize::MAX));
+    for (thread, start, beginning) in unfinished {
+        calls.extend(call(&(beginning + ") = ?"), thread, start, usize::MAX));
     }
     calls.sort_by_key(|call| (call.end, call.start));
     calls
 }
 
 /// `name(arguments) = result`; `None` if it had no effect: it failed, or was never entered.
-fn call(text: &str, start: usize, end: usize) -> Option<Call> {
+fn call(text: &str, thread: &str, start: usize, end: usize) -> Option<Call> {
     let (head, result) = text
         .rsplit_once(") ")
         .unwrap_or_else(|| panic!("not a call: {text}"));
@@ -116,6 +117,7 @@ fn call(text: &str, start: usize, end: usize) -> Option<Call> {
     let result = number.parse().ok().or((number == "?").then_some(i64::MAX))?;
     Some(Call {
         name: name.to_owned(),
+        thread: thread.parse().expect("strace numbers threads"),
         arguments: split(arguments),
         result,
         start,

@@ -1,0 +1,142 @@
+//! `kill -9` before any system call of a run that changes a file or sends something, and again during the start that
+//! follows: every digest and every accepted command that anybody was told is in the journal, once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::disk::{Image, look, materialize};
+use super::journal::Journal;
+use super::told::{Promise, Told};
+use super::trace::{self, Call};
+use super::yard::{Crowd, Yard, undisturbed};
+use super::{is_exhaustive, spread};
+use crate::harness::Daemon;
+
+/// Turns of the run that is killed.
+const TICKS: u64 = 20;
+/// Kills of the run, and for each one during the start that follows, unless all are asked for.
+const KILLS: usize = 24;
+
+/// A system call before which a thread is killed: the n-th of this name that the thread makes.
+#[derive(Clone, Debug)]
+struct Moment {
+    call: String,
+    number: usize,
+}
+
+/// All moments of a run whose calls these are: threads count by themselves.
+fn moments(calls: &[Call]) -> Vec<Moment> {
+    let mut counts: BTreeMap<(&str, u32), usize> = BTreeMap::new();
+    for call in calls {
+        *counts.entry((&call.name, call.thread)).or_default() += 1;
+    }
+    let mut most: BTreeMap<&str, usize> = BTreeMap::new();
+    for ((call, _), count) in counts {
+        let known = most.entry(call).or_default();
+        *known = count.max(*known);
+    }
+    let numbered = |(call, count): (&str, usize)| {
+        let call = call.to_owned();
+        (1..=count).map(move |number| Moment {
+            call: call.clone(),
+            number,
+        })
+    };
+    most.into_iter().flat_map(numbered).collect()
+}
+
+/// Runs until it is killed there (or, if no thread gets so far this time, to its end); what the players were told.
+fn run_until(yard: &Yard, data: &Path, ticks: u64, moment: &Moment) -> Told {
+    let kill = format!("{}:signal=KILL:when={}", moment.call, moment.number);
+    let log = yard.path("kill.log");
+    let mut command = yard.traced(data, Some(ticks), &log, &[&kill]);
+    match Daemon::launch(&mut command) {
+        Ok(daemon) => {
+            let told = Crowd::join(daemon.address).told();
+            let status = daemon.ended();
+            assert!(matches!(status, None | Some(0)), "{moment:?}: {status:?}");
+            Told::together(&told)
+        }
+        Err(status) => {
+            assert_eq!(status, None, "{moment:?}: it ends by itself");
+            Told::default()
+        }
+    }
+}
+
+/// Starts once more, undisturbed: everything promised is there.
+fn check(yard: &Yard, data: &Path, told: &Told, what: &str) {
+    let output = yard.recover(data);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{what}: {said}");
+    told.check(&Journal::read(data), Promise::All);
+}
+
+fn check_durability(durability: &str) {
+    let flags = ["--durability", durability];
+    let run = moments(&undisturbed(&Yard::new(&flags), TICKS).1);
+    let kills = if is_exhaustive() { run.len() } else { KILLS };
+    let mut restarts = 0;
+    for (number, moment) in spread(&run, kills).enumerate() {
+        let yard = Yard::new(&flags);
+        let told = run_until(&yard, &yard.data(), TICKS, moment);
+        let killed = look(&yard.data());
+        check(&yard, &yard.data(), &told, &format!("{durability}, {moment:?}"));
+        restarts += check_restarts(
+            &yard,
+            &killed,
+            &told,
+            number,
+            &format!("{durability}, {moment:?}"),
+        );
+    }
+    eprintln!(
+        "{durability}: {kills} of {} kills, {restarts} during the start that follows",
+        run.len()
+    );
+}
+
+/// The start is killed as well: at one moment, a later one for each kill; or at all. Returns at how many.
+fn check_restarts(yard: &Yard, killed: &Image, told: &Told, number: usize, what: &str) -> usize {
+    let start = |moment: Option<&Moment>| {
+        let data = tempfile::tempdir_in(yard.path("")).expect("a folder");
+        let data = data.path().join("data");
+        materialize(killed, &data);
+        match moment {
+            Some(moment) => {
+                let _ = run_until(yard, &data, 1, moment);
+                check(yard, &data, told, &format!("{what}, then {moment:?}"));
+                Vec::new()
+            }
+            None => {
+                let log = yard.path("restart.log");
+                let daemon = Daemon::launch(&mut yard.traced(&data, Some(1), &log, &[])).expect("it starts");
+                let process = daemon.process();
+                assert_eq!(daemon.ended(), Some(0), "{what}");
+                moments(&trace::calls(&log, process))
+            }
+        }
+    };
+    let restart = start(None);
+    if is_exhaustive() {
+        restart.iter().for_each(|moment| drop(start(Some(moment))));
+        return restart.len();
+    }
+    let _ = start(Some(&restart[number * 7 % restart.len()]));
+    1
+}
+
+#[test]
+fn with_tick_a_kill_anywhere_loses_nothing() {
+    check_durability("tick");
+}
+
+#[test]
+fn with_interval_a_kill_anywhere_loses_nothing() {
+    check_durability("interval");
+}
+
+#[test]
+fn with_os_a_kill_anywhere_loses_nothing() {
+    check_durability("os");
+}
