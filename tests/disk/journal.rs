@@ -70,8 +70,11 @@ pub(crate) struct Journal {
     /// The newest record of each session that there ever was.
     pub(crate) sessions: BTreeMap<u64, Session>,
     /// Session and sequence → each tick, index and outcome that is recorded for it.
-    pub(crate) accepted: BTreeMap<(u64, u64), Vec<(u64, u32, u16)>>,
+    pub(crate) accepted: BTreeMap<(u64, u64), Vec<Answer>>,
 }
+
+/// Tick, index and outcome.
+type Answer = (u64, u32, u16);
 
 type SessionFields = (
     u64,

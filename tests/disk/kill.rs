@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::disk::{Image, look, materialize};
 use super::journal::Journal;
 use super::told::{Promise, Told};
 use super::trace::{self, Call};
+use super::volume::{Image, look, materialize};
 use super::yard::{Crowd, Yard, undisturbed};
 use super::{is_exhaustive, spread};
 use crate::harness::Daemon;

@@ -1,12 +1,12 @@
 //! The disk table of spec 9.3 on the real daemon: kills, power loss, full, failing and slow disks, two daemons.
 //!
 //! ```text
-//! yard (a small location, players who walk) ── daemon under strace ──▶ calls ── disk ──▶ what was written, synced, sent
+//! yard (a small location, players who walk) ── daemon under strace ──▶ calls ── volume ──▶ what was written, synced, sent
 //!                                                                                 └──▶ the folder after a crash there
 //! the folder ── the real daemon starts ──▶ journal (read here as docs/JOURNAL.md has it) ──▶ what must be in it
 //! ```
 //!
-//! - [`trace`]: a daemon under `strace`, and its system calls one by one; [`disk`]: the file system those calls made.
+//! - [`trace`]: a daemon under `strace`, and its system calls one by one; [`volume`]: the file system those calls made.
 //! - [`told`]: what clients were told, as they saw it or as the calls have it.
 //! - [`journal`]: a reader of segments written from the documentation alone; [`yard`]: the location and its players.
 //! - One module for each row of the table: [`order`], [`kill`], [`power_loss`], [`trouble`].
@@ -14,7 +14,6 @@
 //! `LOCKSTEPD_EXHAUSTIVE=1` tries every kill, every kill of the start that follows, and every power cut; otherwise a
 //! part that is spread over all of them.
 
-mod disk;
 mod journal;
 mod kill;
 mod order;
@@ -22,6 +21,7 @@ mod power_loss;
 mod told;
 mod trace;
 mod trouble;
+mod volume;
 mod yard;
 
 /// Whether all cases are asked for.

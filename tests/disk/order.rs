@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use protocol::ServerMessage;
 
-use super::disk::{Change, Disk, Image, Operation, look};
 use super::journal::{Record, Segment};
 use super::told::{self, Sent};
 use super::trace::Call;
+use super::volume::{Change, Disk, Image, Operation, look};
 use super::yard::{Yard, undisturbed};
 
 /// Lines at which something was kept: entirely written, and covered by an fsync (never: `usize::MAX`).

@@ -1,9 +1,9 @@
 //! The power is cut at any moment: of what was not synced any part is on the disk. `tick` loses nothing that anybody was
 //! told, `interval` no admission and no accepted command; and nothing that a power cut leaves is refused as damage.
 
-use super::disk::{Disk, Fate, Image, materialize};
 use super::journal::Journal;
 use super::told::{self, Promise, Told};
+use super::volume::{Disk, Fate, Image, materialize};
 use super::yard::{Yard, undisturbed};
 use super::{is_exhaustive, spread};
 

@@ -54,12 +54,17 @@ pub(crate) fn strace(log: &Path, inject: &[&str]) -> Command {
 
 /// The calls of a daemon that has ended, waiting until all of them are in the log.
 pub(crate) fn calls(log: &Path, process: u32) -> Vec<Call> {
-    let end = format!("{process} +++ ");
+    let process = process.to_string();
+    // Short numbers are padded.
+    let is_end = |line: &str| {
+        let rest = line.strip_prefix(&process).unwrap_or_default();
+        rest.starts_with(' ') && rest.trim_start().starts_with("+++ ")
+    };
     let start = Instant::now();
     loop {
         let text =
             std::fs::read_to_string(log).expect("strace is installed and may trace: it has made its log");
-        if text.ends_with('\n') && text.lines().rev().take(8).any(|line| line.starts_with(&end)) {
+        if text.ends_with('\n') && text.lines().rev().take(8).any(is_end) {
             return parse(&text);
         }
         // The tracer is nobody's child here, so its end cannot be waited for but in its log.

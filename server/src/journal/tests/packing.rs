@@ -106,7 +106,7 @@ fn what_is_not_whole_is_not_packed() {
     for spoil in [sound.len() - 1, sound.len() - 30, 300, 100] {
         fs::write(&raw, &sound[..spoil]).expect("room");
         let before = everything_in(yard.data.path());
-        let error = compress(&raw).err().expect("refused");
+        let error = compress(&raw).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::InvalidData, "{spoil} bytes: {error}");
         assert_eq!(everything_in(yard.data.path()), before);
     }
