@@ -150,11 +150,6 @@ impl Journal {
         })
     }
 
-    /// The files of its segments in their order.
-    pub(crate) fn files(&self) -> impl ExactSizeIterator<Item = &Path> {
-        self.files.iter().map(|file| file.path.as_path())
-    }
-
     /// Reads it from its beginning.
     ///
     /// # Errors
@@ -215,6 +210,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::read_from`].
+    #[cfg(test)]
     pub(crate) fn read_between(
         &self,
         from: &KeyframePlace,

@@ -73,6 +73,7 @@ pub(crate) fn prune(location: &Path, retention: &Retention, now_unix_ms: u64) ->
 ///
 /// # Errors
 /// As [`prune`].
+#[cfg(test)]
 pub(crate) fn would_prune(
     location: &Path,
     retention: &Retention,
