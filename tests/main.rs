@@ -10,6 +10,7 @@ mod disk;
 mod durability;
 mod harness;
 mod peer;
+mod polygons;
 mod replay;
 mod serve;
 mod sessions;
