@@ -12,7 +12,7 @@ use nav::{Fixed, Point};
 use sim::bounded::List;
 use sim::{Animation, CHARACTERS_MAX, CharacterId, MapState, PATH_WAYPOINTS_MAX};
 
-use crate::state::{Blockage, ByIdOrder, Flags, InIdOrder, Newcomer, Retry};
+use crate::state::{Blockage, ByIdOrder, Flags, InIdOrder, Newcomer, Retry, decode_field_if, encode_field};
 
 /// The characters in a view after a step, as differences to what the State before lets expect.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -199,18 +199,15 @@ impl ByIdOrder for PackedChange {
     }
 
     fn encode_rest<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
-        fn field<T: Encode, E: Encoder>(field: &Option<T>, encoder: &mut E) -> Result<(), EncodeError> {
-            field.as_ref().map_or(Ok(()), |value| value.encode(encoder))
-        }
         self.mask().encode(encoder)?;
-        field(&self.position, encoder)?;
-        field(&self.yaw, encoder)?;
-        field(&self.posture, encoder)?;
-        field(&self.index, encoder)?;
-        field(&self.route, encoder)?;
-        field(&self.blockage, encoder)?;
-        field(&self.retry, encoder)?;
-        field(&self.new_here, encoder)
+        encode_field(&self.position, encoder)?;
+        encode_field(&self.yaw, encoder)?;
+        encode_field(&self.posture, encoder)?;
+        encode_field(&self.index, encoder)?;
+        encode_field(&self.route, encoder)?;
+        encode_field(&self.blockage, encoder)?;
+        encode_field(&self.retry, encoder)?;
+        encode_field(&self.new_here, encoder)
     }
 
     fn decode_rest<D: Decoder>(id: CharacterId, decoder: &mut D) -> Result<Self, DecodeError>
@@ -221,26 +218,16 @@ impl ByIdOrder for PackedChange {
         if mask == 0 || (mask & bit::NEW_HERE != 0 && mask != bit::ALL) {
             return Err(DecodeError::Other("no such mask of a packed change"));
         }
-        fn field<T: Decode<D::Context>, D: Decoder>(
-            there: u8,
-            decoder: &mut D,
-        ) -> Result<Option<T>, DecodeError> {
-            if there == 0 {
-                Ok(None)
-            } else {
-                T::decode(decoder).map(Some)
-            }
-        }
         Ok(Self {
             id,
-            position: field(mask & bit::POSITION, decoder)?,
-            yaw: field(mask & bit::YAW, decoder)?,
-            posture: field(mask & bit::POSTURE, decoder)?,
-            index: field(mask & bit::INDEX, decoder)?,
-            route: field(mask & bit::ROUTE, decoder)?,
-            blockage: field(mask & bit::BLOCKAGE, decoder)?,
-            retry: field(mask & bit::RETRY, decoder)?,
-            new_here: field(mask & bit::NEW_HERE, decoder)?,
+            position: decode_field_if(mask & bit::POSITION != 0, decoder)?,
+            yaw: decode_field_if(mask & bit::YAW != 0, decoder)?,
+            posture: decode_field_if(mask & bit::POSTURE != 0, decoder)?,
+            index: decode_field_if(mask & bit::INDEX != 0, decoder)?,
+            route: decode_field_if(mask & bit::ROUTE != 0, decoder)?,
+            blockage: decode_field_if(mask & bit::BLOCKAGE != 0, decoder)?,
+            retry: decode_field_if(mask & bit::RETRY != 0, decoder)?,
+            new_here: decode_field_if(mask & bit::NEW_HERE != 0, decoder)?,
         })
     }
 }

@@ -253,20 +253,17 @@ impl ByIdOrder for Change {
     }
 
     fn encode_rest<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
-        fn field<T: Encode, E: Encoder>(field: &Option<T>, encoder: &mut E) -> Result<(), EncodeError> {
-            field.as_ref().map_or(Ok(()), |value| value.encode(encoder))
-        }
         self.mask().encode(encoder)?;
-        field(&self.position, encoder)?;
-        field(&self.yaw, encoder)?;
-        field(&self.animation, encoder)?;
-        field(&self.path, encoder)?;
-        field(&self.targets, encoder)?;
-        field(&self.blockage, encoder)?;
-        field(&self.retry, encoder)?;
-        field(&self.new_here, encoder)?;
-        field(&self.flags.map(Flags::bits), encoder)?;
-        field(&self.level, encoder)
+        encode_field(&self.position, encoder)?;
+        encode_field(&self.yaw, encoder)?;
+        encode_field(&self.animation, encoder)?;
+        encode_field(&self.path, encoder)?;
+        encode_field(&self.targets, encoder)?;
+        encode_field(&self.blockage, encoder)?;
+        encode_field(&self.retry, encoder)?;
+        encode_field(&self.new_here, encoder)?;
+        encode_field(&self.flags.map(Flags::bits), encoder)?;
+        encode_field(&self.level, encoder)
     }
 
     fn decode_rest<D: Decoder>(id: CharacterId, decoder: &mut D) -> Result<Self, DecodeError>
@@ -277,34 +274,44 @@ impl ByIdOrder for Change {
         if mask & !bit::ALL != 0 || (mask & bit::NEW_HERE != 0 && mask != bit::ALL) {
             return Err(DecodeError::Other("no such mask of a change"));
         }
-        fn field<T: Decode<D::Context>, D: Decoder>(
-            there: u16,
-            decoder: &mut D,
-        ) -> Result<Option<T>, DecodeError> {
-            if there == 0 {
-                Ok(None)
-            } else {
-                T::decode(decoder).map(Some)
-            }
-        }
         Ok(Self {
             id,
-            position: field(mask & bit::POSITION, decoder)?,
-            yaw: field(mask & bit::YAW, decoder)?,
-            animation: field(mask & bit::ANIMATION, decoder)?,
-            path: field(mask & bit::PATH, decoder)?,
-            targets: field(mask & bit::TARGETS, decoder)?,
-            blockage: field(mask & bit::BLOCKAGE, decoder)?,
-            retry: field(mask & bit::RETRY, decoder)?,
-            new_here: field(mask & bit::NEW_HERE, decoder)?,
-            flags: match field::<u8, _>(mask & bit::FLAGS, decoder)? {
+            position: decode_field_if(mask & bit::POSITION != 0, decoder)?,
+            yaw: decode_field_if(mask & bit::YAW != 0, decoder)?,
+            animation: decode_field_if(mask & bit::ANIMATION != 0, decoder)?,
+            path: decode_field_if(mask & bit::PATH != 0, decoder)?,
+            targets: decode_field_if(mask & bit::TARGETS != 0, decoder)?,
+            blockage: decode_field_if(mask & bit::BLOCKAGE != 0, decoder)?,
+            retry: decode_field_if(mask & bit::RETRY != 0, decoder)?,
+            new_here: decode_field_if(mask & bit::NEW_HERE != 0, decoder)?,
+            flags: match decode_field_if::<u8, _>(mask & bit::FLAGS != 0, decoder)? {
                 Some(bits) => {
                     Some(Flags::from_bits(bits).ok_or(DecodeError::Other("no such flags of a change"))?)
                 }
                 None => None,
             },
-            level: field(mask & bit::LEVEL, decoder)?,
+            level: decode_field_if(mask & bit::LEVEL != 0, decoder)?,
         })
+    }
+}
+
+/// Appends a field that is there.
+pub(crate) fn encode_field<T: Encode, E: Encoder>(
+    field: &Option<T>,
+    encoder: &mut E,
+) -> Result<(), EncodeError> {
+    field.as_ref().map_or(Ok(()), |value| value.encode(encoder))
+}
+
+/// Reads a field if the mask says that it is there.
+pub(crate) fn decode_field_if<T: Decode<D::Context>, D: Decoder>(
+    there: bool,
+    decoder: &mut D,
+) -> Result<Option<T>, DecodeError> {
+    if there {
+        T::decode(decoder).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

@@ -14,8 +14,8 @@ use crate::location::{behaviour, character_name, character_spec, identity};
 /// Bytes of a line.
 pub const COMMAND_LINE_BYTES_MAX: usize = 256 << 10;
 
-/// The names of the commands, as the file writes them.
-const COMMANDS: [&str; 17] = [
+/// The names of the commands as files and printed lines write them (spec 4.3, in the order of their numbers).
+pub const COMMAND_NAMES: [&str; 17] = [
     "MoveTo",
     "Stop",
     "Talk",
@@ -70,8 +70,8 @@ pub fn parse_command_line(
 
 fn command(node: &Node<'_>, tick_rate: u16) -> Option<Command> {
     let (name, content) = node.variant()?;
-    let Some(content) = content.filter(|_| COMMANDS.contains(&name)) else {
-        let hint = nav::json::did_you_mean(name, COMMANDS.into_iter());
+    let Some(content) = content.filter(|_| COMMAND_NAMES.contains(&name)) else {
+        let hint = nav::json::did_you_mean(name, COMMAND_NAMES.into_iter());
         node.problem(format!("not a command {{NAME: {{…}}}}{hint}"));
         return None;
     };
@@ -159,7 +159,7 @@ fn fields(name: &str, object: &mut Object<'_>) -> Option<Command> {
                 payload: payload?,
             })
         }
-        _ => unreachable!("the name is one of COMMANDS"),
+        _ => unreachable!("the name is one of COMMAND_NAMES"),
     }
 }
 

@@ -48,7 +48,7 @@ pub use command::{
     Behaviour, COOLDOWN_TICKS_MAX, CharacterSpec, Command, LABEL_BYTES_MAX, Label, NAME_BYTES_MAX, Name,
     Outcome, PATROL_POINTS_MAX, PAYLOAD_BYTES_MAX, POLYGON_POINTS_MAX, SCRIPT_STEPS_MAX, ScriptStep, Step,
 };
-pub use command_file::{COMMAND_LINE_BYTES_MAX, parse_command_line};
+pub use command_file::{COMMAND_LINE_BYTES_MAX, COMMAND_NAMES, parse_command_line};
 pub use contents::{ClockContents, Contents, MapContents};
 pub use definition::{Definition, Sources, map_paths};
 pub use event::Event;

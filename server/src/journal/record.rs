@@ -27,8 +27,6 @@ const ANSWERS_MAX: usize = SESSIONS_MAX * ANSWERS_PER_SESSION_MAX / 8;
 const SNAPSHOT_BYTES_MAX: usize = PAYLOAD_BYTES_MAX as usize - 64;
 /// Memory that decoding one record may claim.
 const DECODED_BYTES_MAX: usize = 4 * PAYLOAD_BYTES_MAX as usize;
-const DEFINITION_BYTES_MAX: u64 = protocol::bundle::BUNDLE_BYTES_MAX as u64;
-const COMPRESSION_LEVEL: i32 = 3;
 
 /// One record of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,11 +229,7 @@ pub(crate) fn unix_ms() -> u64 {
 pub(crate) enum PayloadError {
     #[error(transparent)]
     Wire(#[from] WireError),
-    #[error("the definition cannot be unpacked: {0}")]
-    Unpack(std::io::Error),
-    #[error("a definition of {0} bytes is over the limit of {DEFINITION_BYTES_MAX}")]
-    DefinitionLength(u64),
-    #[error("the definition is no bundle: {0}")]
+    #[error("the definition: {0}")]
     Bundle(#[from] protocol::bundle::BundleError),
     #[error("{commands} commands but {origins} origins")]
     Origins { commands: usize, origins: usize },
@@ -257,7 +251,7 @@ impl Record {
     /// Appends the payload.
     pub(crate) fn encode(&self, out: &mut BytesMut) {
         match self {
-            Self::Definition(bundle) => pack(bundle, out),
+            Self::Definition(bundle) => out.extend_from_slice(&bundle.pack()),
             Self::Keyframe(keyframe) => wire::encode_into(keyframe, out),
             Self::Sessions(sessions) => wire::encode_into(sessions, out),
             Self::Turn(turn) => wire::encode_into(turn, out),
@@ -271,7 +265,7 @@ impl Record {
     /// A payload that is not exactly one value of this kind within its limits.
     pub(crate) fn decode(kind: Kind, payload: &[u8]) -> Result<Self, PayloadError> {
         Ok(match kind {
-            Kind::Definition => Self::Definition(Box::new(unpack(payload)?)),
+            Kind::Definition => Self::Definition(Box::new(Bundle::unpack(payload)?)),
             Kind::Keyframe => Self::Keyframe(value(payload)?),
             Kind::Sessions => Self::Sessions(value(payload)?),
             Kind::Turn => Self::Turn(turn(payload)?),
@@ -294,24 +288,4 @@ fn turn(payload: &[u8]) -> Result<Turn, PayloadError> {
 
 fn value<T: Decode<()>>(payload: &[u8]) -> Result<T, PayloadError> {
     Ok(wire::decode::<T, DECODED_BYTES_MAX>(payload)?)
-}
-
-/// The length of the bundle, then zstd of it.
-fn pack(bundle: &Bundle, out: &mut BytesMut) {
-    let bytes = bundle.encode();
-    wire::encode_into(&(bytes.len() as u64), out);
-    let packed = zstd::bulk::compress(&bytes, COMPRESSION_LEVEL).expect("memory takes the compressed bytes");
-    out.extend_from_slice(&packed);
-}
-
-fn unpack(payload: &[u8]) -> Result<Bundle, PayloadError> {
-    let (length, packed) = wire::decode_prefix::<u64, 8>(payload)?;
-    if length > DEFINITION_BYTES_MAX {
-        return Err(PayloadError::DefinitionLength(length));
-    }
-    let bytes = zstd::bulk::decompress(packed, length as usize).map_err(PayloadError::Unpack)?;
-    if bytes.len() as u64 != length {
-        return Err(PayloadError::DefinitionLength(bytes.len() as u64));
-    }
-    Ok(Bundle::decode(&bytes)?)
 }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use protocol::{Code, Origin};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sim::{Character, Command, Event, World};
+use sim::{COMMAND_NAMES, Character, Command, Event, World};
 
 use super::ReplayArguments;
 use crate::cli::output::Output;
@@ -12,6 +12,7 @@ use crate::cli::recorded::command_form;
 use crate::cli::simulate::{self, PrintedTick};
 use crate::exit::bad_input;
 use crate::journal::record::Turn;
+use crate::location::character_of;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,25 +27,6 @@ pub(super) enum Print {
     Events,
 }
 
-const COMMANDS: [&str; 17] = [
-    "MoveTo",
-    "Stop",
-    "Talk",
-    "Join",
-    "Leave",
-    "SpawnBot",
-    "SpawnNpc",
-    "Despawn",
-    "SetEnabled",
-    "SetAlive",
-    "Teleport",
-    "SetAreaAvailable",
-    "AddObstacle",
-    "RemoveObstacle",
-    "SwitchMap",
-    "SetBehaviour",
-    "Application",
-];
 const EVENTS: [&str; 6] = [
     "Arrived",
     "TalkStarted",
@@ -66,7 +48,7 @@ impl Filter {
     /// A kind that there is not among what is printed; a filter where it means nothing.
     pub(super) fn new(arguments: &ReplayArguments) -> anyhow::Result<Self> {
         let known: &[&'static str] = match arguments.print {
-            Some(Print::Commands) => &COMMANDS,
+            Some(Print::Commands) => &COMMAND_NAMES,
             Some(Print::Events) => &EVENTS,
             Some(Print::State) => &CHARACTERS,
             Some(Print::Digests) | None => &[],
@@ -219,24 +201,15 @@ fn kind_of(form: &Value) -> &str {
 
 /// Whom a command is for or about.
 fn characters_of(command: &Command) -> Vec<u32> {
-    match command {
-        Command::Talk { character, npc } => vec![character.0, npc.0],
-        Command::SpawnBot(spec) | Command::SpawnNpc(spec) => vec![spec.id.0],
-        Command::MoveTo { character, .. }
-        | Command::Stop { character }
-        | Command::Leave { character }
-        | Command::Despawn { character }
-        | Command::SetEnabled { character, .. }
-        | Command::SetAlive { character, .. }
-        | Command::Teleport { character, .. }
-        | Command::SetBehaviour { character, .. }
-        | Command::Application { character, .. } => vec![character.0],
-        Command::Join { .. }
-        | Command::SetAreaAvailable { .. }
-        | Command::AddObstacle { .. }
-        | Command::RemoveObstacle { .. }
-        | Command::SwitchMap { .. } => Vec::new(),
-    }
+    let listener = match command {
+        Command::Talk { npc, .. } => Some(*npc),
+        _ => None,
+    };
+    character_of(command)
+        .into_iter()
+        .chain(listener)
+        .map(|id| id.0)
+        .collect()
 }
 
 /// Whom an event is about.
