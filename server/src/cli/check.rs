@@ -16,7 +16,7 @@ use super::recorded;
 use super::simulate::read_commands;
 use crate::exit::{Failure, Status};
 use crate::journal::record::Record;
-use crate::journal::run::SEGMENT_EXTENSION;
+use crate::journal::run;
 use crate::location_files::LocationFiles;
 
 /// Check location, map, command, scenario and journal files: every problem with its place
@@ -37,7 +37,7 @@ Examples:
   lockstepd check maps/*.json maps/*.txt walk.jsonl
 
 Recognised: location (.json), polygon map (.json), baked grid (.txt), MovingAI octile map (.map) and scenarios (.scen),
-command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj or a folder).
+command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj, .lsj.zst or a folder).
 Exit status 2 if a file has a problem, 65 if a journal is damaged.";
 
 /// Keys that only a location file has.
@@ -158,8 +158,10 @@ fn check(path: &Path) -> anyhow::Result<String> {
     if path.is_dir() {
         return check_journals(path);
     }
+    if run::is_segment_name(path) {
+        return check_journals(path);
+    }
     match ending {
-        SEGMENT_EXTENSION => check_journals(path),
         "jsonl" => check_lines(path),
         "scen" => scen::check(path),
         "json" => check_json(path),

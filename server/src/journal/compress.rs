@@ -46,14 +46,18 @@ pub(crate) fn compress(path: &Path) -> io::Result<PathBuf> {
     Ok(packed)
 }
 
-/// Packs the segments of a run that are not packed yet, but the last one, and finishes what a kill interrupted. Returns
-/// what was packed; a segment that cannot be is left as it is and told of.
+/// Packs the segments of a run that are not packed yet, but the last one and those in `except`, and finishes what a kill
+/// interrupted. Returns what was packed; a segment that cannot be is left as it is and told of.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub(crate) fn compress_closed(run: &Path) -> io::Result<Vec<(PathBuf, io::Result<PathBuf>)>> {
+pub(crate) fn compress_closed(
+    run: &Path,
+    except: &[PathBuf],
+) -> io::Result<Vec<(PathBuf, io::Result<PathBuf>)>> {
     let mut segments = run::segments(run)?;
     segments.pop();
+    segments.retain(|segment| !except.contains(&segment.path));
     segments.retain(|segment| {
         segment
             .path
