@@ -17,6 +17,8 @@ pub(crate) const HANG: Duration = Duration::from_secs(120);
 /// A command line of the binary under test, its input closed.
 pub(crate) fn lockstepd(arguments: &[&str]) -> Command {
     let mut command = Command::new(LOCKSTEPD);
+    // Tests run side by side; those that want the admin pages ask for a port of their own.
+    command.env("LOCKSTEPD_HTTP__LISTEN", "off");
     command.args(arguments).stdin(Stdio::null());
     command
 }
@@ -59,9 +61,15 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts `serve --json` on `listen` with its data in `data`, and waits until it says where it listens.
     pub(crate) fn start(data: &Path, listen: &str, more: &[&str]) -> Self {
+        Self::start_with(data, listen, more, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn start_with(data: &Path, listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let data = data.to_str().expect("a UTF-8 path");
         let mut child = lockstepd(&["serve", "--json", "--listen", listen, "--data-dir", data])
             .args(more)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()

@@ -4,10 +4,12 @@
 mod admission;
 mod bots;
 mod command_line;
+mod configuration;
 mod crash;
 mod desync;
 mod durability;
 mod harness;
+mod locations;
 mod peer;
 mod replay;
 mod serve;

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::admission::Admission;
 use crate::admission::gate::Gate;
+use crate::daemon::Directory;
 use crate::location::ConnectionId;
-use crate::location::task::Handle;
 use crate::session::{self, Guest, HANDSHAKE_DEADLINE};
 use crate::tls::Tls;
 
@@ -34,7 +34,7 @@ pub(crate) struct Entrance {
     /// How the port is encrypted; `None`: not here.
     pub(crate) tls: Option<Arc<Tls>>,
     /// Where those who are let in go.
-    pub(crate) location: Handle,
+    pub(crate) directory: Directory,
 }
 
 /// Accepts connections for ever. Each holds a clone of `alive` while it lives.
@@ -84,7 +84,7 @@ async fn welcome(stream: TcpStream, peer: SocketAddr, connection: ConnectionId, 
         address: Some(peer.ip()),
         deadline: Instant::now() + HANDSHAKE_DEADLINE,
         admission: entrance.admission,
-        location: entrance.location,
+        directory: entrance.directory,
     };
     let Some(tls) = entrance.tls else {
         // In a box of its own: whoever waits for a place needs little memory.

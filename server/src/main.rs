@@ -3,6 +3,7 @@
 
 mod admission;
 mod cli;
+mod config;
 mod daemon;
 mod descriptors;
 mod exit;

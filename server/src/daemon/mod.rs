@@ -1,51 +1,48 @@
-//! The daemon: binds its address, opens its journal, runs its location and ends in order.
+//! The daemon: binds its address, opens its journals, runs its locations and ends in order.
 //!
 //! What it is to do is [`Settings`], wherever they came from; what it says on stdout is its caller's.
 
+mod directory;
+mod doors;
+mod location;
 mod settings;
 mod signals;
+mod supervisor;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use protocol::Bundle;
-use sim::Definition;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
+pub(crate) use self::directory::Directory;
+use self::doors::Doors;
+use self::location::Loaded;
+pub(crate) use self::location::Prepared;
+pub(crate) use self::settings::{Idle, JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
-use crate::admission::bans::Bans;
+pub(crate) use self::supervisor::LocationReport;
+use self::supervisor::Supervisor;
 use crate::admission::gate::Gate;
-use crate::admission::{Admission, TlsSettings, unix_seconds};
-use crate::exit::{Failure, Status, WithStatus};
-use crate::journal::run::run_name;
-use crate::journal::upkeep::Upkeep;
-use crate::journal::{self, OpenOptions, Opened};
+use crate::exit::{Status, WithStatus};
 use crate::listener::{self, Entrance};
-use crate::location::investigator::{self, Folder};
-use crate::location::task::{self, Handle, Report};
-use crate::location::{Input, Start};
-use crate::location_files::LocationFiles;
-use crate::tls::Tls;
+use crate::location::task;
+use crate::location::{Input, Rules};
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// A daemon that has everything it needs: its address is bound, its journal open, its signals caught.
+/// A daemon that has everything it needs: its address is bound, its journals open, its signals caught.
 pub(crate) struct Daemon {
     settings: Settings,
-    definition: Definition,
-    bundle: Bundle,
-    opened: Opened,
+    locations: Vec<Prepared>,
     runtime: Runtime,
     listener: TcpListener,
     signals: Signals,
-    entry: Entry,
+    doors: Doors,
 }
 
 impl Daemon {
@@ -55,8 +52,8 @@ impl Daemon {
     /// Refused settings or location files (78), damaged (65) or failing (74) journal.
     pub(crate) fn prepare(settings: Settings) -> anyhow::Result<Self> {
         check_addresses(&settings)?;
-        let entry = Entry::load(&settings)?;
-        let (definition, bundle) = load(&settings.location)?;
+        let doors = Doors::load(&settings)?;
+        let loaded = load(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -68,16 +65,17 @@ impl Daemon {
             .with_status(Status::Refused)?;
         // Before anything is written, and before anybody is told that it runs: from then on a signal ends it in order.
         let signals = runtime.block_on(async { Signals::install() })?;
-        let opened = open(&settings.journal, &definition, &bundle)?;
+        let mut locations = Vec::new();
+        for loaded in loaded {
+            locations.push(Prepared::open(loaded, &settings.journal)?);
+        }
         Ok(Self {
             settings,
-            definition,
-            bundle,
-            opened,
+            locations,
             runtime,
             listener,
             signals,
-            entry,
+            doors,
         })
     }
 
@@ -90,38 +88,35 @@ impl Daemon {
         address.with_status(Status::Io)
     }
 
-    /// What the location is.
-    pub(crate) fn definition(&self) -> &Definition {
-        &self.definition
+    /// The locations, the first of them first.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Prepared> {
+        self.locations.iter()
     }
 
-    /// What its journal holds.
-    pub(crate) fn opened(&self) -> &Opened {
-        &self.opened
-    }
-
-    /// Serves until a signal comes, the ticks are over or the journal cannot be kept.
+    /// Serves until a signal comes, the ticks are over or a journal cannot be kept. At each SIGHUP `reload` gives the rules of
+    /// each location anew.
     ///
     /// # Errors
-    /// A failing disk (74); a location that failed.
-    pub(crate) fn run(self) -> anyhow::Result<Report> {
+    /// A failing disk (74); a location that stayed down.
+    pub(crate) fn run(self, reload: impl FnMut() -> Vec<Rules>) -> anyhow::Result<Vec<LocationReport>> {
         crate::descriptors::raise_limit();
         let runtime = self.runtime;
-        let report = runtime.block_on(serve(
+        let reports = runtime.block_on(serve(
             &self.settings,
             self.listener,
             self.signals,
-            self.entry,
-            self.opened,
-            &self.bundle,
+            self.doors,
+            self.locations,
+            reload,
         ))?;
         runtime.shutdown_timeout(Duration::from_millis(100));
-        Ok(report)
+        Ok(reports)
     }
 }
 
 fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
-    for (flag, address) in [("--listen", settings.listen), ("--http", settings.http)] {
+    let http = settings.http.map(|address| ("--http", address));
+    for (flag, address) in [("--listen", settings.listen)].into_iter().chain(http) {
         settings
             .admission
             .check_address(flag, address)
@@ -130,178 +125,136 @@ fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What an operator can change while the daemon runs: keys, certificate, bans.
-struct Entry {
-    admission: Arc<Admission>,
-    tls: Option<Arc<Tls>>,
-    bans: Arc<Bans>,
-}
-
-impl Entry {
-    fn load(settings: &Settings) -> anyhow::Result<Self> {
-        let admission = Admission::load(&settings.admission).context("ticket key");
-        let tls = match &settings.admission.tls {
-            TlsSettings::Files { certificate, key } => {
-                let tls = Tls::load(certificate.clone(), key.clone()).context("TLS");
-                Some(Arc::new(tls.with_status(Status::Refused)?))
-            }
-            TlsSettings::Off | TlsSettings::Proxy => None,
-        };
-        let bans = Bans::load(&settings.journal.data_dir).with_status(Status::Refused)?;
-        Ok(Self {
-            admission: Arc::new(admission.with_status(Status::Refused)?),
-            tls,
-            bans: Arc::new(bans),
-        })
-    }
-
-    /// Reads everything again; what cannot be read stays as it was.
-    fn reload(&self, settings: &Settings, location: &Handle) {
-        let done = |what: &str, result: anyhow::Result<()>| match result {
-            Ok(()) => tracing::info!("SIGHUP: {what} read again"),
-            Err(error) => tracing::error!("SIGHUP: {what} stay as they were: {error:#}"),
-        };
-        done("ticket keys", self.admission.reload());
-        if let Some(tls) = &self.tls {
-            done("TLS certificate and key", tls.reload());
+/// Reads the files of all locations.
+fn load(settings: &Settings) -> anyhow::Result<Vec<Loaded>> {
+    let mut all: Vec<Loaded> = Vec::new();
+    for location in &settings.locations {
+        let loaded = Loaded::load(location.clone())?;
+        if all.iter().any(|other| other.name() == loaded.name()) {
+            return Err(anyhow!(
+                "two locations are called {}; their names must differ",
+                loaded.name()
+            ))
+            .with_status(Status::Refused);
         }
-        let bans = Bans::load(&settings.journal.data_dir).map(|bans| {
-            location.send(Input::Bans {
-                bans: Arc::new(bans),
-                unix_seconds: unix_seconds(),
-            });
-        });
-        done("bans", bans);
+        all.push(loaded);
     }
-}
-
-/// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
-fn load(settings: &LocationSettings) -> anyhow::Result<(Definition, Bundle)> {
-    let files = match &settings.file {
-        Some(path) => LocationFiles::read(path).with_status(Status::Refused)?,
-        None => LocationFiles::demo(),
-    };
-    let definition = files
-        .definition(settings.tick_rate, settings.bots)
-        .with_status(Status::Refused)?;
-    let bundle = Bundle::new(files.location, settings.tick_rate, settings.bots, files.maps)
-        .with_context(|| files.file)
-        .with_status(Status::Refused)?;
-    Ok((definition, bundle))
-}
-
-fn open(settings: &JournalSettings, definition: &Definition, bundle: &Bundle) -> anyhow::Result<Opened> {
-    let opened = journal::open(&OpenOptions {
-        data_dir: &settings.data_dir,
-        location: definition.name(),
-        bundle,
-        definition,
-        new_run: settings.new_run,
-        recover: settings.recover,
-    });
-    opened.map_err(|error| {
-        anyhow::Error::new(Failure {
-            status: error.status(),
-            error: error.into(),
-        })
-    })
+    Ok(all)
 }
 
 async fn serve(
     settings: &Settings,
     listener: TcpListener,
     signals: Signals,
-    entry: Entry,
-    opened: Opened,
-    bundle: &Bundle,
-) -> anyhow::Result<Report> {
-    let (ended, end) = oneshot::channel();
-    let (run, bundle) = (opened.run, bundle.encode());
-    let definition = opened.world.definition().clone();
-    let reports = reports_folder(settings, &definition, opened.run_number);
-    let kept = Folder::new(reports.clone(), run, &definition, &bundle);
-    let start = Start {
-        world: opened.world,
-        run,
-        bundle,
-        sessions: opened.sessions,
-        answers: opened.answers,
-        last_session: opened.last_session,
-        leave: opened.leave,
-        reports_max: settings
-            .location
-            .desync_reports_max
-            .saturating_sub(investigator::reports_in(&reports)),
-        nonces: opened.nonces,
-        bans: Arc::clone(&entry.bans),
-        rules: settings.location.rules.clone(),
-    };
-    let task_settings = task::Settings {
-        epoch: Instant::now(),
-        ticks_max: settings.ticks_max,
-        ahead_max: Duration::from_millis(settings.journal.ahead_ms_max),
-        reports: Some(kept),
-    };
-    let folder = settings.journal.data_dir.join(start.world.definition().name());
-    let upkeep = Upkeep::spawn(folder, settings.journal.retention)
-        .context("no thread for packing the journal")
-        .with_status(Status::Io)?;
-    let policy = settings.journal.policy(start.world.definition().tick_rate());
-    let journal = task::Journal::Kept(Box::new(opened.journal), policy);
-    let (location, thread) = task::spawn(start, journal, task_settings, move || {
-        // Nobody waits for it any more once a signal has come.
-        let _ = ended.send(());
-    })
-    .context("no thread for the location")
-    .with_status(Status::Io)?;
+    doors: Doors,
+    locations: Vec<Prepared>,
+    mut reload: impl FnMut() -> Vec<Rules>,
+) -> anyhow::Result<Vec<LocationReport>> {
+    let epoch = Instant::now();
+    let ways: Vec<(String, task::Handle, task::Queue)> = locations
+        .iter()
+        .map(|location| {
+            let (handle, queue) = task::channel(epoch);
+            (location.definition().name().to_owned(), handle, queue)
+        })
+        .collect();
+    let named = ways
+        .iter()
+        .map(|(name, handle, _)| (name.clone(), handle.clone()));
+    let directory = Directory::new(named);
+    let (ended, ends) = mpsc::unbounded_channel();
+    let mut threads = Vec::new();
+    for (place, (location, (_, _, queue))) in locations.into_iter().zip(ways).enumerate() {
+        let (loaded, opened) = location.into_parts();
+        let supervisor = Supervisor {
+            place,
+            directory: directory.clone(),
+            queue,
+            epoch,
+            journal: settings.journal.clone(),
+            ticks_max: settings.ticks_max,
+            bans: Arc::clone(&doors.bans),
+            loaded,
+        };
+        let thread = supervisor
+            .spawn(opened, ended.clone())
+            .context("no thread for the location")
+            .with_status(Status::Io)?;
+        threads.push(thread);
+    }
     let (alive, mut all_gone) = mpsc::channel(1);
     let entrance = Entrance {
         gate: Gate::new(settings.admission.limits, crate::descriptors::connections_max()),
-        admission: Arc::clone(&entry.admission),
-        tls: entry.tls.clone(),
-        location: location.clone(),
+        admission: Arc::clone(&doors.admission),
+        tls: doors.tls.clone(),
+        directory: directory.clone(),
     };
     let accepting = tokio::spawn(listener::accept(listener, entrance, alive));
-    let reload = || entry.reload(settings, &location);
-    wait_for_end(&location, signals, reload, end).await?;
+    let reload = || {
+        doors.reload(&settings.journal.data_dir, &directory);
+        for (place, rules) in directory.iter().zip(reload()) {
+            place.handle.send(Input::Rules(Box::new(rules)));
+        }
+    };
+    wait_for_end(&directory, signals, reload, ends).await;
     accepting.abort();
-    let report = tokio::task::spawn_blocking(move || thread.join())
-        .await
-        .context("waiting for the location")?
-        .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
-        .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
-        .with_status(Status::Io);
-    // What it is doing can be interrupted anywhere; the next start goes on with it.
-    drop(upkeep);
+    let joined = tokio::task::spawn_blocking(move || {
+        threads
+            .into_iter()
+            .map(|thread| thread.join())
+            .collect::<Vec<_>>()
+    })
+    .await
+    .context("waiting for the locations")?;
+    let mut reports = Vec::new();
+    let mut failure = None;
+    for result in joined {
+        match result.map_err(|_| anyhow!("a location's thread failed: a defect, please report it"))? {
+            Ok(report) => reports.push(report),
+            Err(fatal) => failure = failure.or(Some(fatal)),
+        }
+    }
     // Connections end by themselves; a peer that does not read is not waited for.
     let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
-    report
-}
-
-/// Where the Worlds of a run that differ are kept: `DATA/LOCATION/run-000001/desyncs`.
-fn reports_folder(settings: &Settings, definition: &Definition, run: u64) -> PathBuf {
-    let location = settings.journal.data_dir.join(definition.name());
-    location.join(run_name(run)).join("desyncs")
-}
-
-/// Returns when the location has ended, by itself or because a signal came.
-async fn wait_for_end(
-    location: &Handle,
-    mut signals: Signals,
-    reload: impl Fn(),
-    end: oneshot::Receiver<()>,
-) -> anyhow::Result<()> {
-    let mut end = std::pin::pin!(end);
-    tokio::select! {
-        _ = &mut end => return Ok(()),
-        signal = signals.next(&reload) => tracing::info!("{signal}: stopping"),
+    match failure {
+        None => Ok(reports),
+        Some(fatal) => Err(fatal)
+            .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
+            .with_status(Status::Io),
     }
-    location.send(Input::Stop);
-    // It goes on to its end: a second signal must not leave a journal that was not closed.
-    loop {
+}
+
+/// Returns when all locations have ended, by themselves or because a signal came. A failing disk is the failure of all.
+async fn wait_for_end(
+    directory: &Directory,
+    mut signals: Signals,
+    mut reload: impl FnMut(),
+    mut ends: mpsc::UnboundedReceiver<bool>,
+) {
+    let stop_all = || {
+        for place in directory.iter() {
+            place.handle.send(Input::Stop);
+        }
+    };
+    let (mut running, mut stopping) = (directory.iter().count(), false);
+    while running > 0 {
         tokio::select! {
-            _ = &mut end => return Ok(()),
-            signal = signals.next(&reload) => tracing::warn!("{signal}: stopping already, the journal is being closed"),
+            ended = ends.recv() => {
+                running -= 1;
+                if ended == Some(false) {
+                    stop_all();
+                }
+            }
+            signal = signals.next(&mut reload) => {
+                if stopping {
+                    // It must not leave a journal that was not closed.
+                    tracing::warn!("{signal}: stopping already, the journal is being closed");
+                } else {
+                    tracing::info!("{signal}: stopping");
+                    stopping = true;
+                    stop_all();
+                }
+            }
         }
     }
 }

@@ -16,14 +16,14 @@ use crate::location::Rules;
 pub(crate) struct Settings {
     /// TCP address of the game; port 0 takes a free one.
     pub(crate) listen: SocketAddr,
-    /// Address of web page and admin.
-    pub(crate) http: SocketAddr,
+    /// Address of admin, health and metrics; `None`: there are none.
+    pub(crate) http: Option<SocketAddr>,
     /// Who may come in.
     pub(crate) admission: AdmissionSettings,
     /// Where and how the turns are kept.
     pub(crate) journal: JournalSettings,
-    /// The location.
-    pub(crate) location: LocationSettings,
+    /// The locations; the first is the one that clients get who name none.
+    pub(crate) locations: Vec<LocationSettings>,
     /// Stop after so many ticks.
     pub(crate) ticks_max: Option<u64>,
 }
@@ -80,4 +80,15 @@ pub(crate) struct LocationSettings {
     pub(crate) desync_reports_max: u32,
     /// Who may be there.
     pub(crate) rules: Rules,
+    /// What it does while nobody is there.
+    pub(crate) idle: Idle,
+}
+
+/// What a location without sessions does (spec 10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// It goes on.
+    Run,
+    /// Its clock holds until somebody comes.
+    Hold,
 }

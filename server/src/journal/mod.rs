@@ -42,7 +42,7 @@ pub(crate) mod upkeep;
 pub(crate) mod writer;
 
 pub(crate) use policy::{Durability, Policy};
-pub(crate) use recovery::{OpenOptions, Opened, open};
+pub(crate) use recovery::{OpenError, OpenOptions, Opened, open};
 pub(crate) use thread::{JournalThread, Waiting};
 pub(crate) use writer::{Failure, Writer};
 

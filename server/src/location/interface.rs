@@ -104,6 +104,8 @@ pub(crate) enum Input {
     },
     /// The answer to [`Question::Keep`].
     ReportKept,
+    /// Its operator decides otherwise; those who are there stay.
+    Rules(Box<Rules>),
     /// The daemon ends: everybody is told, nothing runs any more.
     Stop,
 }
@@ -228,4 +230,22 @@ pub(crate) struct Counters {
     pub(crate) resyncs: u64,
     /// Queues dropped.
     pub(crate) drops: u64,
+}
+
+impl Counters {
+    /// Adds another location's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.ticks += other.ticks;
+        self.slips += other.slips;
+        self.holds += other.holds;
+        self.sessions += other.sessions;
+        self.resumes += other.resumes;
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.digests += other.digests;
+        self.digests_ignored += other.digests_ignored;
+        self.desyncs += other.desyncs;
+        self.resyncs += other.resyncs;
+        self.drops += other.drops;
+    }
 }

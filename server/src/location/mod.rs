@@ -162,6 +162,7 @@ impl Location {
                 visitor,
                 token,
             } => self.enter(connection, &hello, &visitor, token, out),
+            Input::Rules(rules) => self.rules = *rules,
             Input::Bans { bans, unix_seconds } => self.ban(bans, unix_seconds, out),
             Input::Confirmed(connection) => {
                 if let Some(session) = self.roster.of(connection)

@@ -11,17 +11,20 @@
 //!
 //! An [`Outbox`] gives out nothing before its Welcome, so turns that overtake a Welcome here wait for it there.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use protocol::Code;
+use sim::Command;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::investigator::{self, Folder, Question};
@@ -119,7 +122,7 @@ pub(crate) enum Journal {
 }
 
 /// What a location has done, for the summary.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Report {
     /// What was counted.
     pub(crate) counters: Counters,
@@ -137,70 +140,114 @@ pub(crate) struct Report {
     pub(crate) digest: u64,
 }
 
-/// Starts the thread of a location. It ends after [`Input::Stop`], after its last tick, or when its journal cannot be
-/// kept; `ended` is called then.
+impl Report {
+    /// Of a location that does not run: step `tick` would come next.
+    pub(crate) fn nothing(tick: u64, digest: u64) -> Self {
+        let histogram =
+            || Histogram::new_with_bounds(1, TICK_US_MAX, 3).expect("constant bounds that are allowed");
+        Self {
+            counters: Counters::default(),
+            overruns: 0,
+            tick_us: histogram(),
+            turn_us: histogram(),
+            journal: Statistics::new().expect("constant bounds that are allowed"),
+            last_tick: tick.checked_sub(1),
+            digest,
+        }
+    }
+
+    /// Adds what another location has done.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counters.add(&other.counters);
+        self.overruns += other.overruns;
+        self.tick_us += &other.tick_us;
+        self.turn_us += &other.turn_us;
+        self.journal.add(&other.journal);
+    }
+}
+
+/// Why a location has ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// Its journal cannot be kept: the disk's failure.
+    #[error(transparent)]
+    Journal(#[from] Failure),
+    /// The system gives no thread, or no memory to count in.
+    #[error("no thread for the location: {0}")]
+    System(#[from] io::Error),
+    /// A defect: what was panicked with. Its connections have been told; nothing of the turn that failed is in the journal.
+    #[error("a defect: {0}")]
+    Panicked(String),
+}
+
+/// The way to a location, before it runs: what is sent meanwhile waits in the queue.
+pub(crate) fn channel(epoch: Instant) -> (Handle, Queue) {
+    let (inputs, queue) = mpsc::channel();
+    let handle = Handle {
+        inputs,
+        clock_frame: Arc::default(),
+        epoch,
+    };
+    (handle, Queue(queue))
+}
+
+/// What waits for a location, also while it is being started again.
+pub(crate) struct Queue(Receiver<Envelope>);
+
+impl Queue {
+    /// Waits for the next thing; `None`: nobody can send any more.
+    pub(crate) fn next(&self) -> Option<Envelope> {
+        self.0.recv().ok()
+    }
+}
+
+/// Starts a thread that [`run`]s a location; `ended` is called at its end.
 ///
 /// # Errors
 /// The system gives no thread.
 pub(crate) fn spawn(
     start: Start,
     journal: Journal,
-    mut settings: Settings,
+    settings: Settings,
     ended: impl FnOnce() + Send + 'static,
-) -> io::Result<(Handle, JoinHandle<Result<Report, Failure>>)> {
-    let (inputs, queue) = mpsc::channel();
-    let definition = start.world.definition().clone();
-    let period_us = 1_000_000 / u64::from(definition.tick_rate());
-    let location = Location::new(start, micros(settings.epoch.elapsed()));
-    let handle = Handle {
-        inputs: inputs.clone(),
-        clock_frame: Arc::new(Mutex::new(location.clock_frame())),
-        epoch: settings.epoch,
-    };
-    let delivered = Arc::new(Delivered {
-        shown: AtomicU64::new(location.next_tick()),
-        answered: AtomicU64::new(location.next_tick()),
-        times: Mutex::new(Times {
-            overruns: 0,
-            tick_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
-        }),
-        period_us,
-    });
-    let shared = Arc::clone(&delivered);
-    let release = move |release: Release| shared.deliver(release);
-    let journal = match journal {
-        Journal::Kept(writer, policy) => JournalThread::spawn(*writer, policy, release, |failure| {
-            tracing::error!(%failure, "the journal cannot be kept");
-        })?,
-        Journal::Null => JournalThread::spawn_null(release)?,
-    };
-    let task = Task {
-        investigator: investigator::spawn(definition.clone(), settings.reports.take(), inputs)?,
-        ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
-        turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
-        location,
-        queue,
-        journal,
-        delivered,
-        clock_frame: Arc::clone(&handle.clock_frame),
-        outboxes: BTreeMap::new(),
-        followers: Arc::new(Vec::new()),
-        outputs: Vec::new(),
-        settings,
-    };
+) -> io::Result<(Handle, JoinHandle<Result<Report, Failed>>)> {
+    let (handle, queue) = channel(settings.epoch);
+    let inside = handle.clone();
     let thread = thread::Builder::new()
-        .name(format!("location-{}", definition.name()))
+        .name(format!("location-{}", start.world.definition().name()))
         .spawn(move || {
-            let result = task.run();
+            let result = run(start, journal, settings, &inside, &queue);
             ended();
             result
         })?;
     Ok((handle, thread))
 }
 
-struct Task {
+/// Runs a location on this thread. It ends after [`Input::Stop`], after its last tick, or when it fails.
+///
+/// # Errors
+/// See [`Failed`].
+pub(crate) fn run(
+    start: Start,
+    journal: Journal,
+    settings: Settings,
+    handle: &Handle,
+    queue: &Queue,
+) -> Result<Report, Failed> {
+    let mut task = Task::new(start, journal, settings, handle, queue)?;
+    // What a panic leaves half done is thrown away with the task; the next one starts from the journal.
+    match catch_unwind(AssertUnwindSafe(|| task.run_to_end())) {
+        Ok(ended) => Ok(task.close(ended)?),
+        Err(panic) => {
+            task.abandon();
+            Err(Failed::Panicked(panic_message(panic.as_ref())))
+        }
+    }
+}
+
+struct Task<'a> {
     location: Location,
-    queue: Receiver<Envelope>,
+    queue: &'a Receiver<Envelope>,
     journal: JournalThread<Release>,
     delivered: Arc<Delivered>,
     investigator: Sender<Question>,
@@ -241,14 +288,77 @@ enum Delivery {
     },
 }
 
-impl Task {
-    fn run(mut self) -> Result<Report, Failure> {
-        let ended = self.run_turns().and_then(|()| self.tell_all());
+impl<'a> Task<'a> {
+    fn new(
+        start: Start,
+        journal: Journal,
+        mut settings: Settings,
+        handle: &Handle,
+        queue: &'a Queue,
+    ) -> io::Result<Self> {
+        let definition = start.world.definition().clone();
+        let period_us = 1_000_000 / u64::from(definition.tick_rate());
+        let location = Location::new(start, micros(settings.epoch.elapsed()));
+        let clock_frame = Arc::clone(&handle.clock_frame);
+        *clock_frame.lock().unwrap_or_else(PoisonError::into_inner) = location.clock_frame();
+        let delivered = Arc::new(Delivered {
+            shown: AtomicU64::new(location.next_tick()),
+            answered: AtomicU64::new(location.next_tick()),
+            times: Mutex::new(Times {
+                overruns: 0,
+                tick_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            }),
+            period_us,
+        });
+        let shared = Arc::clone(&delivered);
+        let release = move |release: Release| shared.deliver(release);
+        let journal = match journal {
+            Journal::Kept(writer, policy) => JournalThread::spawn(*writer, policy, release, |failure| {
+                tracing::error!(%failure, "the journal cannot be kept");
+            })?,
+            Journal::Null => JournalThread::spawn_null(release)?,
+        };
+        Ok(Self {
+            investigator: investigator::spawn(
+                definition.clone(),
+                settings.reports.take(),
+                handle.inputs.clone(),
+            )?,
+            ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
+            turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            location,
+            queue: &queue.0,
+            journal,
+            delivered,
+            clock_frame,
+            outboxes: BTreeMap::new(),
+            followers: Arc::new(Vec::new()),
+            outputs: Vec::new(),
+            settings,
+        })
+    }
+
+    fn run_to_end(&mut self) -> Result<(), Failure> {
+        self.run_turns()?;
+        self.tell_all()
+    }
+
+    /// After a panic: what was recorded before is written and let go, as after a kill; then everybody is told.
+    fn abandon(self) {
+        drop(self.journal);
+        give_up(
+            self.outboxes.values(),
+            "the location failed; it starts again from its journal",
+        );
+    }
+
+    fn close(self, ended: Result<(), Failure>) -> Result<Report, Failure> {
         let (next_tick, digest) = (self.location.next_tick(), self.location.digest());
         // Closing tells also why the journal could not be kept before.
         let closed = self.journal.close(next_tick, digest, CloseReason::Stopped);
         let journal = closed.and_then(|statistics| ended.map(|()| statistics));
-        let journal = journal.inspect_err(|_| give_up(self.outboxes.values()))?;
+        let journal =
+            journal.inspect_err(|_| give_up(self.outboxes.values(), "the journal cannot be kept"))?;
         let times = self
             .delivered
             .times
@@ -373,7 +483,10 @@ impl Task {
         let now = Instant::now();
         for output in std::mem::take(&mut self.outputs) {
             match output {
-                Output::Record(record) => records.push(record),
+                Output::Record(record) => {
+                    fail_if_asked(&record);
+                    records.push(record);
+                }
                 Output::Keyframe {
                     tick,
                     digest,
@@ -470,9 +583,8 @@ fn leaves(parcel: &Parcel) -> Leaves {
     }
 }
 
-/// The journal cannot be kept, so nothing more is told of the World; not to leave people waiting is no promise.
-fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>) {
-    let message = "the journal cannot be kept";
+/// Nothing more can be told of the World; not to leave people waiting is no promise.
+fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>, message: &'static str) {
     for outbox in outboxes {
         let parcel = match outbox.characters() {
             Some(_) => Parcel::Close {
@@ -486,6 +598,30 @@ fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>) {
         };
         outbox.push(parcel, Instant::now());
     }
+}
+
+/// What tests send to see what a defect does: an Application with this payload, to a debug build that was started with
+/// LOCKSTEPD_TEST_PANIC set.
+const TEST_PANIC: &[u8] = b"panic";
+
+/// A turn that panics before it is recorded, if a test asks for it; never in a release build.
+fn fail_if_asked(record: &Record) {
+    static ASKED: LazyLock<bool> =
+        LazyLock::new(|| cfg!(debug_assertions) && std::env::var_os("LOCKSTEPD_TEST_PANIC").is_some());
+    let fails = |command: &Command| matches!(command, Command::Application { payload, .. } if **payload == *TEST_PANIC);
+    if *ASKED
+        && let Record::Turn(turn) = record
+        && turn.commands.iter().any(fails)
+    {
+        panic!("a test asked for it at tick {}", turn.tick);
+    }
+}
+
+/// What was panicked with, if it was words.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
+    words.unwrap_or_else(|| "without a word".to_owned())
 }
 
 fn ahead_ticks(ahead_max: Duration, tick_rate: u16) -> u64 {
