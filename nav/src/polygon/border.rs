@@ -102,8 +102,14 @@ impl Witnesses {
         if direction.is_zero() {
             return true;
         }
-        if self.block(border, a, b) {
-            return false;
+        !self.block(border, a, b) && self.sees_beyond(border, a, b)
+    }
+
+    /// As [`Border::sees`], where none of them blocks.
+    pub(super) fn sees_beyond(&mut self, border: &Border, a: Point, b: Point) -> bool {
+        let direction = Vector::between(a, b);
+        if direction.is_zero() {
+            return true;
         }
         let Some(index) = border.blocking_edge(a, b, direction) else {
             return true;
@@ -322,10 +328,19 @@ impl Border {
         if (side_of_a > 0 && side_of_b > 0) || (side_of_a < 0 && side_of_b < 0) {
             return false;
         }
-        let [side_of_from, side_of_to] = match edge.ends {
-            Some(ends) => ends.map(|end| direction.cross(Vector::between(a, end)).cmp(&0)),
-            None => [edge.from, edge.to].map(|vertex| self.side_of_vertex(a, direction, vertex)),
+        let (side_of_from, side_of_to) = match edge.ends {
+            Some([from, to]) => (
+                direction.cross(Vector::between(a, from)).cmp(&0),
+                direction.cross(Vector::between(a, to)).cmp(&0),
+            ),
+            None => (
+                self.side_of_vertex(a, direction, edge.from),
+                self.side_of_vertex(a, direction, edge.to),
+            ),
         };
+        if side_of_from == side_of_to && side_of_from.is_ne() {
+            return false;
+        }
         if side_of_from == side_of_to.reverse() && side_of_from.is_ne() {
             // The line of the segment meets the inside of the edge, from the free side or beginning or ending on it.
             return side_of_a < 0 || side_of_b < 0;

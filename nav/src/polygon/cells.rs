@@ -7,7 +7,7 @@ use crate::Point;
 use crate::geometry::Bounds;
 
 /// Most cells for each piece.
-const CELLS_PER_PIECE: i64 = 20;
+const CELLS_PER_PIECE: i64 = 16;
 
 /// Numbers listed by cell.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,5 @@
 //! Nodes and the links between those in sight of each other.
 
-use std::ops::Range;
-
 use super::border::{Border, Witnesses};
 use super::exact::{Vector, root_up};
 use super::nodes::{Corner, Node, pushed};
@@ -101,12 +99,10 @@ impl Graph {
         &self.links[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
-    /// The nodes in sight of a node whose numbers lie in a range.
-    pub(super) fn links_between(&self, node: u32, others: &Range<u32>) -> &[Link] {
+    /// The nodes in sight of a node, from a number on.
+    pub(super) fn links_from(&self, node: u32, first: u32) -> &[Link] {
         let links = self.links_of(node);
-        let first = links.partition_point(|link| link.node < others.start);
-        let count = links[first..].partition_point(|link| link.node < others.end);
-        &links[first..first + count]
+        &links[links.partition_point(|link| link.node < first)..]
     }
 
     /// How many links there are, each counted from both ends.

@@ -231,7 +231,9 @@ impl View {
 
     /// As [`Ground::sees`].
     pub(super) fn sees(&mut self, ground: &Ground<'_>, a: Point, b: Point) -> bool {
-        !self.is_blocked(ground, a, b) && self.is_clear(ground, a, b) && self.edges.sees(ground.border, a, b)
+        !self.is_blocked(ground, a, b)
+            && self.is_clear(ground, a, b)
+            && self.edges.sees_beyond(ground.border, a, b)
     }
 
     /// As [`Ground::is_clear`].

@@ -76,6 +76,8 @@ pub(super) struct Search {
     stats: SearchStats,
     start: Point,
     end: Point,
+    /// Of start and end, rounded down.
+    distance: i64,
     expanded_max: u32,
     /// It stops once with `Far`.
     asks: bool,
@@ -254,11 +256,11 @@ impl Search {
         self.start = start;
         self.end = end;
         self.arrival = None;
-        let distance = start.squared_distance(end).isqrt();
-        self.best = (distance, 0, 0, START);
+        self.distance = start.squared_distance(end).isqrt();
+        self.best = (self.distance, 0, 0, START);
         self.expanded.clear();
         self.round = 0;
-        self.bound = bound(distance, BOUNDS[0]);
+        self.bound = bound(self.distance, BOUNDS[0]);
         self.seen_from_start = View::default();
         self.seen_from_end = View::default();
         self.corners_to_end.clear();
@@ -283,11 +285,10 @@ impl Search {
     /// Goes on to the next bound: no farther than the best way to the end that is known.
     fn widen(&mut self, field: &Field<'_>) {
         let before = self.bound;
-        let distance = self.start.squared_distance(self.end).isqrt();
         self.round += 1;
         self.bound = match (self.arrival, BOUNDS.get(self.round)) {
             (Some((cost, _)), _) => cost,
-            (None, Some(&sixteenths)) => bound(distance, sixteenths),
+            (None, Some(&sixteenths)) => bound(self.distance, sixteenths),
             (None, None) => i64::MAX,
         };
         self.near.take(field.graph, (self.start, self.end), self.bound);
@@ -311,12 +312,12 @@ impl Search {
             way.is_tested = field.ground.octagons.is_empty();
             // PERF: most ways end here; sums of 32-bit numbers need no check (bench polyanya).
             let room = (self.bound - g) as u64;
-            for link in field.graph.links_between(node, &self.near.nodes()) {
-                let is_near = self
-                    .near
-                    .least_to_end(link.node)
-                    .is_some_and(|least| u64::from(link.length) + u64::from(least) <= room);
-                if is_near {
+            let near = std::mem::take(&mut self.near);
+            for link in field.graph.links_from(node, near.nodes().start) {
+                let Some(least) = near.least_to_end(link.node) else {
+                    break;
+                };
+                if u64::from(link.length) + u64::from(least) <= room {
                     let g = g + i64::from(link.length);
                     let reached = &self.nodes[link.node as usize];
                     if g < reached.g || reached.generation != self.generation {
@@ -324,6 +325,7 @@ impl Search {
                     }
                 }
             }
+            self.near = near;
         } else if node == START {
             self.spread_from_start(field, &way);
         } else {
@@ -427,7 +429,12 @@ impl Search {
         if g + length_at_least(direction) >= known {
             return;
         }
-        let cost = g + i64::from(length(from, end));
+        let floor = if node == START {
+            self.distance
+        } else {
+            self.nodes[node as usize].heuristic
+        };
+        let cost = g + floor + i64::from(floor * floor < from.squared_distance(end));
         if cost < known
             && self.leads_out(node, direction)
             && (node != START || self.seen_from_start.sees(&field.ground, from, end))
