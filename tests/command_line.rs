@@ -706,33 +706,3 @@ fn checks_look_at_what_a_file_needs_and_say_where() {
         r"$.startMap: not one of \u{1b}[2J\nerror: b, c",
     );
 }
-
-/// The example of the tutorial that the polygon planner is built after (spec 7.1): both graphs of one map.
-#[test]
-fn path_on_polygons_takes_the_graph_of_the_radius() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let map = folder.path().join("tutorial.json");
-    let outline = "[[3,15],[3,3],[24,3],[24,8],[6,8],[6,10],[24,10],[24,24],[15,24],[15,17],[21,17],[21,15]]";
-    let text = format!(
-        r#"{{"planner": "polygon", "inset": [0, 1], "areas": [{{"name": "a", "polygon": {outline}}}]}}"#
-    );
-    std::fs::write(&map, text).expect("writable");
-    let map = map.to_str().expect("a UTF-8 path");
-    for (radius, cost, first) in [
-        ("0", 34.86192, 6.0),
-        ("1", 39.09451, 5.29291),
-        ("2", 39.09451, 5.29291),
-    ] {
-        let answers = crate::harness::run_json(&[
-            "path", map, "--from", "15,6", "--to", "18,22", "--radius", radius, "--json",
-        ]);
-        let answer = &answers[0];
-        assert_eq!(answer["cost"], cost, "{answer:#}");
-        assert_eq!(answer["waypoints"][0]["x"].as_f64(), Some(first), "{answer:#}");
-        assert_eq!(
-            answer["waypoints"].as_array().map(Vec::len),
-            Some(5),
-            "{answer:#}"
-        );
-    }
-}

@@ -13,6 +13,7 @@ mod harness;
 mod locations;
 mod journal;
 mod peer;
+mod polygons;
 mod replay;
 mod serve;
 mod sessions;

@@ -3,7 +3,7 @@
 
 mod cases;
 
-use sim::{Character, Command, Definition, PlannerKind, Sources, World, step};
+use sim::{Character, Command, Definition, Event, PlannerKind, Sources, World, step};
 
 const TICKS: u64 = 400;
 
@@ -22,6 +22,16 @@ const MAP: &str = r#"{
   ]
 }"#;
 
+/// The same ground as one hall, with a block and a door in other places.
+const OTHER_MAP: &str = r#"{
+  "agentRadius": 0.3, "objectPadding": 0.1,
+  "areas": [
+    {"name": "hall", "polygon": [[0, 0], [26, 0], [26, 16], [0, 16]]},
+    {"name": "porch", "available": false, "polygon": [[26, 6], [30, 6], [30, 10], [26, 10]]}
+  ],
+  "obstacles": [{"name": "block", "polygon": [[11, 6], [15, 6], [15, 10], [13, 8], [11, 10]]}]
+}"#;
+
 fn definition(planner: PlannerKind) -> Definition {
     let person = |id: u32, x: u32, z: u32| {
         let behaviour = match id % 3 {
@@ -38,7 +48,8 @@ fn definition(planner: PlannerKind) -> Definition {
         .map(|n| person(200 + n, 22 + n % 2 * 3, 1 + n / 2 * 2))
         .collect();
     let location = format!(
-        r#"{{"name": "crowd", "planner": "{}", "maps": {{"m": "m.json"}}, "npcs": [{}], "bots": [{}]}}"#,
+        r#"{{"name": "crowd", "planner": "{}", "maps": {{"m": "m.json", "n": "n.json"}}, "startMap": "m",
+            "npcs": [{}], "bots": [{}]}}"#,
         planner.name(),
         npcs.join(", "),
         bots.join(", ")
@@ -48,12 +59,15 @@ fn definition(planner: PlannerKind) -> Definition {
         location: location.as_bytes(),
         tick_rate: None,
         bots: None,
-        files: &[("m.json".to_owned(), MAP.as_bytes().to_vec())],
+        files: &[
+            ("m.json".to_owned(), MAP.as_bytes().to_vec()),
+            ("n.json".to_owned(), OTHER_MAP.as_bytes().to_vec()),
+        ],
     })
     .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Doors that close and open, and a cart that comes and goes.
+/// Doors that close and open, a cart that comes and goes, and another map for a while.
 fn commands(tick: u64) -> Vec<Command> {
     let line = match tick {
         60 => r#"{"SetAreaAvailable": {"area": "north door", "available": false}}"#,
@@ -61,7 +75,11 @@ fn commands(tick: u64) -> Vec<Command> {
             r#"{"AddObstacle": {"name": "cart", "polygon": [[12.5, 11.5], [13.5, 11.5], [13.5, 12.5], [12.5, 12.5]]}}"#
         }
         180 => r#"{"SetAreaAvailable": {"area": "north door", "available": true}}"#,
-        240 => r#"{"RemoveObstacle": {"name": "cart"}}"#,
+        200 => r#"{"SwitchMap": {"map": "n"}}"#,
+        220 => r#"{"SetAreaAvailable": {"area": "porch", "available": true}}"#,
+        260 => r#"{"SwitchMap": {"map": "m"}}"#,
+        300 => r#"{"RemoveObstacle": {"name": "cart"}}"#,
+        310 => r#"{"SwitchMap": {"map": "n"}}"#,
         _ => return Vec::new(),
     };
     let line = format!(r#"{{"tick": {tick}, "command": {line}}}"#);
@@ -111,7 +129,13 @@ fn a_replay_is_the_same_run_from_any_snapshot_on() {
             if tick % 50 == 0 {
                 snapshots.push(world.snapshot());
             }
-            step(&mut world, &commands(tick));
+            let events = step(&mut world, &commands(tick));
+            let mut events = events.iter();
+            assert!(
+                !events.any(|event| matches!(event, Event::CommandRejected { .. })),
+                "{}, tick {tick}",
+                planner.name()
+            );
             digests.push(world.digest());
         }
         for (index, snapshot) in snapshots.iter().enumerate() {

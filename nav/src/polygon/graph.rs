@@ -28,14 +28,14 @@ pub(super) struct Link {
 
 impl Graph {
     /// The graph of a free space that differs from this one's within `changes` only (`None`: anywhere): every link is
-    /// taken over that does not come near.
+    /// taken over that does not come near. Together with the number of pairs of nodes whose sight was asked.
     pub(super) fn changed(
         &self,
         border: &Border,
         corners: &[Corner],
         inset: Fixed,
         changes: Option<&[Bounds]>,
-    ) -> Self {
+    ) -> (Self, u64) {
         let nodes: Vec<Node> = corners
             .iter()
             .map(|corner| pushed(border, corner, inset))
@@ -45,6 +45,7 @@ impl Graph {
             Some(_) => self.find_again(&nodes),
         };
         let changes = changes.unwrap_or_default();
+        let mut asked = 0;
         let mut rows: Vec<Vec<Link>> = vec![Vec::new(); nodes.len()];
         for (i, one) in nodes.iter().enumerate() {
             let mut witnesses = Witnesses::default();
@@ -66,7 +67,10 @@ impl Graph {
                     {
                         was_linked
                     }
-                    _ => see_each_other(border, one, other, &mut witnesses),
+                    _ => {
+                        asked += 1;
+                        see_each_other(border, one, other, &mut witnesses)
+                    }
                 };
                 if is_linked {
                     let length = length(one.position, other.position);
@@ -91,7 +95,7 @@ impl Graph {
             graph.links.extend(row);
             graph.starts.push(graph.links.len() as u32);
         }
-        graph
+        (graph, asked)
     }
 
     /// The nodes in sight of a node.

@@ -30,6 +30,8 @@ pub struct PolygonPlanner {
     pub(super) bare: Arc<Graph>,
     /// One for each inset.
     pub(super) graphs: Vec<Arc<Graph>>,
+    /// Of how many pairs of nodes the last change, or the first build, asked whether they see each other.
+    pub(super) pairs_asked: u64,
     /// Who stands, in order; equal ones count.
     standing: Vec<Circle>,
     scratch: Scratch,
@@ -67,6 +69,7 @@ impl PolygonPlanner {
             border: Arc::default(),
             bare: Arc::default(),
             graphs: vec![Arc::default(); insets.len()],
+            pairs_asked: 0,
             standing: Vec::new(),
             scratch: Scratch::default(),
         };
@@ -110,14 +113,18 @@ impl PolygonPlanner {
     fn rebuild(&mut self, changes: Option<&[Bounds]>) {
         let border = Border::new(&outlines(&self.map, |open| open));
         let corners = corners(&border);
-        self.bare = Arc::new(self.bare.changed(&border, &corners, Fixed::ZERO, changes));
+        let (bare, mut asked) = self.bare.changed(&border, &corners, Fixed::ZERO, changes);
+        self.bare = Arc::new(bare);
         for (graph, &inset) in self.graphs.iter_mut().zip(&self.insets) {
             *graph = if inset == Fixed::ZERO {
                 Arc::clone(&self.bare)
             } else {
-                Arc::new(graph.changed(&border, &corners, inset, changes))
+                let (changed, more) = graph.changed(&border, &corners, inset, changes);
+                asked += more;
+                Arc::new(changed)
             };
         }
+        self.pairs_asked = asked;
         self.border = Arc::new(border);
     }
 

@@ -1,5 +1,7 @@
-//! The planner against definitions: random maps, the traps of spec 7.1, degenerate maps, changes.
+//! The planner against definitions: random maps, the traps of spec 7.1, degenerate maps, changes, files that mean harm.
 
+mod changes;
+mod hostile;
 mod properties;
 mod random;
 mod reference;

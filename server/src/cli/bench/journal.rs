@@ -125,7 +125,13 @@ pub(crate) fn run(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
     };
     let copies = if arguments.map.is_some() { 1 } else { DEMO_COPIES };
     let (name, baked) = tick::map(arguments.map.as_deref(), copies)?;
-    let (definition, bundle) = tick::crowd(&name, &baked, &baked.grid(), npcs, arguments.clients)?;
+    let (definition, bundle) = tick::crowd(
+        &name,
+        tick::CrowdMap::of_grid(&baked),
+        &baked.grid(),
+        npcs,
+        arguments.clients,
+    )?;
     let bench = Bench {
         arguments,
         definition,

@@ -2,13 +2,14 @@
 //!
 //! NPCs wander within 12 m of where they start, pausing 0 to 20 ticks, at 10 Hz. They start on cells drawn by a fixed
 //! seed from the largest component of the map, no two in contact. K × K copies of the map lie side by side without
-//! anything between: where walkable cells meet at a seam, one copy leads into the next.
+//! anything between: where walkable cells meet at a seam, one copy leads into the next. With `--planner polygon` they start on
+//! the same places, drawn from the grid of the same polygons, but plan on the polygons.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ::nav::{BakedGrid, Cell, Cells, Fixed, Grid, Point, WORLD_LIMIT};
+use ::nav::{BakedGrid, Cell, Cells, Fixed, Grid, PlannerKind, Point, WORLD_LIMIT};
 use clap::Args;
 use hdrhistogram::Histogram;
 use protocol::Bundle;
@@ -16,8 +17,10 @@ use serde::Serialize;
 use serde_json::json;
 use sim::{Definition, Pcg32, Phase, Sources, World};
 
-use crate::cli::map::{parse_grid, read_grid};
+use crate::cli::input;
+use crate::cli::map::parse_grid;
 use crate::cli::output::{self, Output};
+use crate::cli::path::planner;
 use crate::exit::bad_input;
 use crate::location_files::LocationFiles;
 
@@ -31,7 +34,10 @@ pub(crate) struct TickArguments {
     /// Map (.json, .txt or .map); without it the map of the built-in demo
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// K × K copies of the map side by side
+    /// The planner: grid or polygon; on polygons a map of polygons that the grid reads too
+    #[arg(long, value_name = "NAME", value_parser = planner, default_value = "grid")]
+    planner: PlannerKind,
+    /// K × K copies of the map side by side, on the grid
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     copies: u32,
     /// Number of ticks; the first 300 (or the first third, if that is less) warm up
@@ -45,6 +51,7 @@ pub(crate) struct TickArguments {
 const EXAMPLES: &str = "\
 Examples:
   lockstepd bench tick --characters 100
+  lockstepd bench tick --characters 100 --planner polygon
   lockstepd bench tick --characters 1000 --map Berlin_1_256.map
   lockstepd bench tick --characters 10000 --map Berlin_1_256.map --copies 4 --json";
 
@@ -65,6 +72,7 @@ const SEED: u32 = 2;
 #[serde(rename_all = "camelCase")]
 struct Report {
     map: String,
+    planner: PlannerKind,
     copies: u32,
     cells: u64,
     characters: u32,
@@ -113,9 +121,19 @@ const _: () = assert!(matches!(PHASES[MOVEMENT].0, Phase::Movement));
 /// # Errors
 /// Bad input: the map; too little room for so many. IO.
 pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
-    let (name, baked) = map(arguments.map.as_deref(), arguments.copies)?;
+    let (name, bytes) = source(arguments.map.as_deref())?;
+    let baked = baked(&name, &bytes, arguments.copies)?;
     let grid = baked.grid();
-    let (definition, _) = crowd(&name, &baked, &grid, arguments.characters, 0)?;
+    let map = match arguments.planner {
+        PlannerKind::Grid => CrowdMap::of_grid(&baked),
+        PlannerKind::Polygon if arguments.copies == 1 => CrowdMap {
+            planner: PlannerKind::Polygon,
+            file: "map.json",
+            bytes,
+        },
+        PlannerKind::Polygon => return Err(bad_input("--copies: only the grid puts copies side by side")),
+    };
+    let (definition, _) = crowd(&name, map, &grid, arguments.characters, 0)?;
     let report = measure(&name, &grid, &definition, arguments);
 
     let mut output = Output::stdout();
@@ -128,20 +146,44 @@ pub(crate) fn run(arguments: &TickArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// K × K copies of a map, or of the demo's, and what it is called.
+/// K × K copies of a map, or of the demo's, as a grid, and what it is called.
 pub(super) fn map(path: Option<&Path>, copies: u32) -> anyhow::Result<(String, BakedGrid)> {
-    let (name, map) = match path {
-        Some(path) => (path.display().to_string(), read_grid(path)?),
-        None => {
-            let demo = LocationFiles::demo();
-            let Some((name, bytes)) = demo.maps.first() else {
-                return Err(bad_input("the demo has no map"));
-            };
-            (format!("demo {name}"), parse_grid(name, bytes)?)
-        }
-    };
-    let baked = side_by_side(&name, &map.map().to_baked(), copies)?;
+    let (name, bytes) = source(path)?;
+    let baked = baked(&name, &bytes, copies)?;
     Ok((name, baked))
+}
+
+/// A map file, or the demo's, and what it is called.
+fn source(path: Option<&Path>) -> anyhow::Result<(String, Vec<u8>)> {
+    if let Some(path) = path {
+        return Ok((input::name(path), input::read(path, input::MAP_BYTES_MAX)?));
+    }
+    let demo = LocationFiles::demo();
+    let map = demo.maps.first();
+    let (name, bytes) = map.ok_or_else(|| bad_input("the demo has no map"))?;
+    Ok((format!("demo {name}"), bytes.clone()))
+}
+
+fn baked(name: &str, bytes: &[u8], copies: u32) -> anyhow::Result<BakedGrid> {
+    let one = parse_grid(name, bytes)?.map().to_baked();
+    side_by_side(name, &one, copies)
+}
+
+/// A map as the file of a location.
+pub(super) struct CrowdMap {
+    planner: PlannerKind,
+    file: &'static str,
+    bytes: Vec<u8>,
+}
+
+impl CrowdMap {
+    pub(super) fn of_grid(baked: &BakedGrid) -> Self {
+        Self {
+            planner: PlannerKind::Grid,
+            file: "map.txt",
+            bytes: baked.to_text().into_bytes(),
+        }
+    }
 }
 
 /// K × K copies of a grid.
@@ -172,10 +214,10 @@ fn side_by_side(name: &str, one: &BakedGrid, copies: u32) -> anyhow::Result<Bake
     })
 }
 
-/// A location with so many wandering NPCs on the grid, and so many more places where players appear.
+/// A location with so many wandering NPCs on a map, in places on the grid of it, and so many more places where players appear.
 pub(super) fn crowd(
     name: &str,
-    baked: &BakedGrid,
+    map: CrowdMap,
     grid: &Grid,
     characters: u32,
     spawns: u32,
@@ -206,11 +248,11 @@ pub(super) fn crowd(
         })
         .collect();
     let location = json!({
-        "name": "bench", "tickRate": TICK_RATE, "planner": "grid",
-        "maps": {"map": "map.txt"}, "startMap": "map", "spawns": spawns, "npcs": npcs, "bots": [],
+        "name": "bench", "tickRate": TICK_RATE, "planner": map.planner.name(),
+        "maps": {"map": map.file}, "startMap": "map", "spawns": spawns, "npcs": npcs, "bots": [],
     });
     let location = location.to_string().into_bytes();
-    let files = vec![("map.txt".to_owned(), baked.to_text().into_bytes())];
+    let files = vec![(map.file.to_owned(), map.bytes)];
     let definition = Definition::load(&Sources {
         location_file: "bench",
         location: &location,
@@ -322,6 +364,7 @@ fn measure(name: &str, grid: &Grid, definition: &Definition, arguments: &TickArg
     });
     Report {
         map: name.to_owned(),
+        planner: arguments.planner,
         copies: arguments.copies,
         cells: u64::from(grid.width()) * u64::from(grid.depth()),
         characters: arguments.characters,
@@ -347,8 +390,13 @@ fn measure(name: &str, grid: &Grid, definition: &Definition, arguments: &TickArg
 fn print(output: &mut Output, report: &Report) -> anyhow::Result<()> {
     let copies = report.copies;
     output.line(format_args!(
-        "{}, {copies} × {copies} copies, {} cells: {} NPCs, {} ticks counted, digest {}",
-        report.map, report.cells, report.characters, report.ticks, report.digest
+        "{}, planner {}, {copies} × {copies} copies, {} cells: {} NPCs, {} ticks counted, digest {}",
+        report.map,
+        report.planner.name(),
+        report.cells,
+        report.characters,
+        report.ticks,
+        report.digest
     ))?;
     let mut table = super::table(&["per tick", ""], 1);
     let mut row = |name: &str, value: String| {
