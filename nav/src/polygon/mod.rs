@@ -24,7 +24,11 @@
 //!
 //! Where the spec leaves a choice:
 //! - Parts that meet in a point, and walls that do, are no passage, wherever else they may be connected: around a vertex the
-//!   free directions form sectors, and a segment or a route passes within one.
+//!   free directions form sectors, and a segment or a route passes within one. So whether a link holds depends on what is
+//!   near it alone, and no door far away opens a way between two touching walls.
+//! - The raw point for a corner between raw points is searched for within 64 raw, then in the wedge in front of both edges
+//!   within 4,096 columns or rows. Of walls that meet in a still more acute point (below about a sixtieth of a degree) the end
+//!   of one of them serves.
 //! - Nodes of one corner position count in the order of the exact position; octagon corners after the map's.
 //! - Of a static node that an octagon touches, a corner has to keep more than 180 degrees; a pushed one a single sector.
 
