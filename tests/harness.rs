@@ -56,6 +56,8 @@ pub(crate) struct Daemon {
     stdout: BufReader<ChildStdout>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// Its admin pages, if they were asked for.
+    pub(crate) http: Option<SocketAddr>,
 }
 
 impl Daemon {
@@ -80,10 +82,12 @@ impl Daemon {
         let hello: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         let address = hello["listening"].as_str().and_then(|text| text.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {line:?}"));
+        let http = hello["http"].as_str().and_then(|text| text.parse().ok());
         Self {
             child,
             stdout,
             address,
+            http,
         }
     }
 

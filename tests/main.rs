@@ -12,6 +12,7 @@ mod durability;
 mod harness;
 mod journal;
 mod locations;
+mod operations;
 mod peer;
 mod polygons;
 mod replay;

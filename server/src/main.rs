@@ -7,6 +7,7 @@ mod config;
 mod daemon;
 mod descriptors;
 mod exit;
+mod http;
 mod journal;
 mod listener;
 mod location;

@@ -75,7 +75,13 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         return;
     };
     let unix_seconds = unix_seconds();
-    let claims = match admission.judge(&hello, unix_seconds) {
+    let traveller = directory.travels.find(&hello);
+    let travels = traveller.as_ref().map(|traveller| traveller.session);
+    let judged = match traveller {
+        Some(traveller) => Ok(Some(traveller.claims)),
+        None => admission.judge(&hello, unix_seconds),
+    };
+    let claims = match judged {
         Ok(claims) => claims.map(Box::new),
         Err((code, message)) => {
             tracing::debug!(connection = connection.0, %code, "refused");
@@ -87,6 +93,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         claims,
         address,
         unix_seconds,
+        travels,
     };
     drop(pending);
     let (wanted, unknown) = match &visitor.claims {

@@ -64,7 +64,7 @@ pub(crate) const ROLES: [&str; 4] = ["player", "bot", "watcher", "admin"];
 /// All keys in the order of the file.
 pub(crate) const KEYS: &[Key] = &[
     key("server", "listen", Kind::Address, "\"127.0.0.1:7777\"").flag("--listen"),
-    key("server", "drainSeconds", Kind::Number(0, 600), "0").reload(),
+    key("server", "drainSeconds", Kind::Number(0, 600), "0"),
     key("admission", "ticketKeys", Kind::Paths, "[]").flag("--ticket-key"),
     key("admission", "audience", Kind::Text(64), "\"lockstepd\"").flag("--audience"),
     key(
@@ -131,7 +131,8 @@ pub(crate) const KEYS: &[Key] = &[
     .flag("--on-leave")
     .reload(),
     key(LOCATIONS, "desyncReportsMax", Kind::Number(0, 1_000_000), "16").flag("--desync-reports"),
-    key(LOCATIONS, "idle", Kind::Choice(&["run", "hold"]), "\"run\""),
+    key(LOCATIONS, "idle", Kind::Choice(&["run", "hold"]), "\"run\"").reload(),
+    key(LOCATIONS, "idleSeconds", Kind::Number(0, 86_400), "60").reload(),
 ];
 
 const fn key(section: &'static str, name: &'static str, kind: Kind, default: &'static str) -> Key {

@@ -25,8 +25,8 @@ use protocol::message::Role;
 use self::keys::{KEYS, Key, LOCATIONS, LOCATIONS_MAX};
 use self::layers::Layer;
 pub(crate) use self::value::Value;
-use crate::daemon::{Idle, LocationSettings};
-use crate::location::{OnLeave, Rules};
+use crate::daemon::LocationSettings;
+use crate::location::{Idle, OnLeave, Rules};
 
 /// Bytes of a configuration file.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -187,10 +187,12 @@ impl Config {
                         Value::Text(text) if text == "stay" => OnLeave::Stay,
                         _ => OnLeave::Leave,
                     },
-                },
-                idle: match value("idle") {
-                    Value::Text(text) if text == "hold" => Idle::Hold,
-                    _ => Idle::Run,
+                    idle: match value("idle") {
+                        Value::Text(text) if text == "hold" => Idle::Hold {
+                            after_us: number(value("idleSeconds")).unwrap_or_default() * 1_000_000,
+                        },
+                        _ => Idle::Run,
+                    },
                 },
             }
         };

@@ -98,12 +98,16 @@ fn locations_take_what_they_do_not_say_from_all() {
         panic!("two")
     };
     assert_eq!(
-        (a.file.as_deref(), a.rules.players_max, a.idle),
+        (a.file.as_deref(), a.rules.players_max, a.rules.idle),
         (Some(Path::new("etc/a.json")), 7, Idle::Run)
     );
     assert_eq!(
-        (b.file.as_deref(), b.rules.players_max, b.idle),
-        (Some(Path::new("etc/b.json")), 9, Idle::Hold)
+        (b.file.as_deref(), b.rules.players_max, b.rules.idle),
+        (
+            Some(Path::new("etc/b.json")),
+            9,
+            Idle::Hold { after_us: 60_000_000 }
+        )
     );
     // A flag names all of them.
     let flags = vec![("locations.files", Value::List(vec!["c.json".to_owned()]))];

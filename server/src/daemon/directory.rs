@@ -3,18 +3,23 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::travels::Travels;
 use crate::location::task::Handle;
 
 /// All locations, the first of them first.
 #[derive(Clone)]
 pub(crate) struct Directory {
     places: Arc<[Place]>,
+    /// Who is on the way from one to another.
+    pub(crate) travels: Arc<Travels>,
 }
 
 /// One location.
 pub(crate) struct Place {
     /// Its name, which no other has.
     pub(crate) name: String,
+    /// Its ticks per second.
+    pub(crate) tick_rate: u16,
     /// The way to it.
     pub(crate) handle: Handle,
     condition: Mutex<Condition>,
@@ -31,14 +36,16 @@ pub(crate) struct Condition {
 
 impl Directory {
     /// Of locations whose names differ.
-    pub(super) fn new(locations: impl Iterator<Item = (String, Handle)>) -> Self {
-        let place = |(name, handle)| Place {
+    pub(super) fn new(locations: impl Iterator<Item = (String, u16, Handle)>) -> Self {
+        let place = |(name, tick_rate, handle)| Place {
             name,
+            tick_rate,
             handle,
             condition: Mutex::default(),
         };
         Self {
             places: locations.map(place).collect(),
+            travels: Arc::default(),
         }
     }
 
@@ -60,7 +67,7 @@ impl Directory {
     /// A directory of one location, whatever it is called.
     #[cfg(test)]
     pub(crate) fn for_test(handle: Handle) -> Self {
-        Self::new(std::iter::once((String::new(), handle)))
+        Self::new(std::iter::once((String::new(), 10, handle)))
     }
 }
 

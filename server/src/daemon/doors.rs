@@ -6,20 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 
 use super::{Directory, Settings};
-use crate::admission::bans::Bans;
+use crate::admission::bans::{self, Ban, Bans};
 use crate::admission::{Admission, TlsSettings, unix_seconds};
 use crate::exit::{Status, WithStatus};
 use crate::location::Input;
 use crate::tls::Tls;
 
 /// Keys, certificate and bans.
-pub(super) struct Doors {
+pub(crate) struct Doors {
     /// Whose tickets are believed.
     pub(super) admission: Arc<Admission>,
     /// How the port is encrypted; `None`: not here.
     pub(super) tls: Option<Arc<Tls>>,
     /// Who may not come in, as it is now: what a location is told that starts again.
     pub(super) bans: Arc<Mutex<Arc<Bans>>>,
+    changing: Mutex<()>,
+    /// The same certificate for the admin pages.
+    pub(super) http_tls: Option<Arc<Tls>>,
 }
 
 impl Doors {
@@ -36,11 +39,20 @@ impl Doors {
             }
             TlsSettings::Off | TlsSettings::Proxy => None,
         };
+        let http_tls = match &settings.admission.tls {
+            TlsSettings::Files { certificate, key } if settings.http.is_some() => {
+                let tls = Tls::load_http(certificate.clone(), key.clone()).context("TLS");
+                Some(Arc::new(tls.with_status(Status::Refused)?))
+            }
+            _ => None,
+        };
         let bans = Bans::load(&settings.journal.data_dir).with_status(Status::Refused)?;
         Ok(Self {
             admission: Arc::new(admission.with_status(Status::Refused)?),
             tls,
             bans: Arc::new(Mutex::new(Arc::new(bans))),
+            changing: Mutex::new(()),
+            http_tls,
         })
     }
 
@@ -51,10 +63,38 @@ impl Doors {
             Err(error) => tracing::error!("SIGHUP: {what} stay as they were: {error:#}"),
         };
         done("ticket keys", self.admission.reload());
-        if let Some(tls) = &self.tls {
+        for tls in [&self.tls, &self.http_tls].into_iter().flatten() {
             done("TLS certificate and key", tls.reload());
         }
         done("bans", Bans::load(data_dir).map(|bans| self.ban(bans, directory)));
+    }
+
+    /// The bans as the file has them.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn bans(&self, data_dir: &Path) -> anyhow::Result<Vec<Ban>> {
+        bans::read_all(data_dir)
+    }
+
+    /// Adds and removes bans, in the file and here; expired ones go.
+    ///
+    /// # Errors
+    /// A ban that is none; the file cannot be read or written.
+    pub(crate) fn change_bans(
+        &self,
+        data_dir: &Path,
+        directory: &Directory,
+        change: impl FnOnce(&mut Vec<Ban>),
+    ) -> anyhow::Result<()> {
+        // One at a time, from reading to writing.
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bans = bans::read_all(data_dir)?;
+        let now = unix_seconds();
+        bans.retain(|ban| ban.until.is_none_or(|until| now < until));
+        change(&mut bans);
+        self.ban(Bans::save(data_dir, bans)?, directory);
+        Ok(())
     }
 
     /// These are the bans from now on; whoever is banned and there is sent away.

@@ -4,10 +4,12 @@
 
 mod directory;
 mod doors;
+mod ending;
 mod location;
 mod settings;
 mod signals;
 mod supervisor;
+mod travels;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,19 +20,21 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-pub(crate) use self::directory::Directory;
-use self::doors::Doors;
+pub(crate) use self::directory::{Condition, Directory, Place};
+pub(crate) use self::doors::Doors;
+use self::ending::Ending;
 use self::location::Loaded;
 pub(crate) use self::location::Prepared;
-pub(crate) use self::settings::{Idle, JournalSettings, LocationSettings, Settings};
+pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
 pub(crate) use self::supervisor::LocationReport;
 use self::supervisor::Supervisor;
 use crate::admission::gate::Gate;
 use crate::exit::{Status, WithStatus};
+use crate::http;
 use crate::listener::{self, Entrance};
 use crate::location::task;
-use crate::location::{Input, Rules};
+use crate::location::{Input, Rules, SessionNumbers};
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -41,6 +45,7 @@ pub(crate) struct Daemon {
     locations: Vec<Prepared>,
     runtime: Runtime,
     listener: TcpListener,
+    http: Option<TcpListener>,
     signals: Signals,
     doors: Doors,
 }
@@ -59,10 +64,17 @@ impl Daemon {
             .build()
             .context("no threads for the network")
             .with_status(Status::Io)?;
-        let listener = runtime
-            .block_on(TcpListener::bind(settings.listen))
-            .with_context(|| format!("{}: cannot listen", settings.listen))
-            .with_status(Status::Refused)?;
+        let bind = |address: SocketAddr| {
+            let bound = runtime.block_on(TcpListener::bind(address));
+            let bound = bound.with_context(|| format!("{address}: cannot listen"));
+            bound.with_status(Status::Refused)
+        };
+        let listener = bind(settings.listen)?;
+        let http = settings
+            .http
+            .as_ref()
+            .map(|http| bind(http.address))
+            .transpose()?;
         // Before anything is written, and before anybody is told that it runs: from then on a signal ends it in order.
         let signals = runtime.block_on(async { Signals::install() })?;
         let mut locations = Vec::new();
@@ -74,6 +86,7 @@ impl Daemon {
             locations,
             runtime,
             listener,
+            http,
             signals,
             doors,
         })
@@ -86,6 +99,17 @@ impl Daemon {
     pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
         let address = self.listener.local_addr().context("the address listened on");
         address.with_status(Status::Io)
+    }
+
+    /// The address of admin, health and metrics.
+    ///
+    /// # Errors
+    /// The system does not know it.
+    pub(crate) fn http_address(&self) -> anyhow::Result<Option<SocketAddr>> {
+        let address = self.http.as_ref().map(TcpListener::local_addr).transpose();
+        address
+            .context("the address of the admin pages")
+            .with_status(Status::Io)
     }
 
     /// The locations, the first of them first.
@@ -103,9 +127,9 @@ impl Daemon {
         let runtime = self.runtime;
         let reports = runtime.block_on(serve(
             &self.settings,
-            self.listener,
+            (self.listener, self.http),
             self.signals,
-            self.doors,
+            Arc::new(self.doors),
             self.locations,
             reload,
         ))?;
@@ -115,14 +139,22 @@ impl Daemon {
 }
 
 fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
-    let http = settings.http.map(|address| ("--http", address));
+    let http = settings.http.as_ref().map(|http| ("--http", http.address));
     for (flag, address) in [("--listen", settings.listen)].into_iter().chain(http) {
         settings
             .admission
             .check_address(flag, address)
             .with_status(Status::Refused)?;
     }
-    Ok(())
+    let exposed = settings.http.as_ref().filter(|http| http.token.is_none());
+    match exposed.filter(|http| !http.address.ip().to_canonical().is_loopback()) {
+        Some(http) if !settings.admission.insecure => Err(anyhow!(
+            "--http {}: others can reach it, and there is no token: set http.tokenFile",
+            http.address
+        ))
+        .with_status(Status::Refused),
+        _ => Ok(()),
+    }
 }
 
 /// Reads the files of all locations.
@@ -144,27 +176,27 @@ fn load(settings: &Settings) -> anyhow::Result<Vec<Loaded>> {
 
 async fn serve(
     settings: &Settings,
-    listener: TcpListener,
+    (listener, http): (TcpListener, Option<TcpListener>),
     signals: Signals,
-    doors: Doors,
+    doors: Arc<Doors>,
     locations: Vec<Prepared>,
     mut reload: impl FnMut() -> Vec<Rules>,
 ) -> anyhow::Result<Vec<LocationReport>> {
     let epoch = Instant::now();
-    let ways: Vec<(String, task::Handle, task::Queue)> = locations
-        .iter()
-        .map(|location| {
-            let (handle, queue) = task::channel(epoch);
-            (location.definition().name().to_owned(), handle, queue)
-        })
-        .collect();
-    let named = ways
-        .iter()
-        .map(|(name, handle, _)| (name.clone(), handle.clone()));
+    let ways: Vec<(task::Handle, task::Queue)> = locations.iter().map(|_| task::channel(epoch)).collect();
+    let named = locations.iter().zip(&ways).map(|(location, (handle, _))| {
+        let definition = location.definition();
+        (
+            definition.name().to_owned(),
+            definition.tick_rate(),
+            handle.clone(),
+        )
+    });
     let directory = Directory::new(named);
     let (ended, ends) = mpsc::unbounded_channel();
+    let numbers = SessionNumbers::default();
     let mut threads = Vec::new();
-    for (place, (location, (_, _, queue))) in locations.into_iter().zip(ways).enumerate() {
+    for (place, (location, (_, queue))) in locations.into_iter().zip(ways).enumerate() {
         let (loaded, opened) = location.into_parts();
         let supervisor = Supervisor {
             place,
@@ -173,6 +205,7 @@ async fn serve(
             epoch,
             journal: settings.journal.clone(),
             ticks_max: settings.ticks_max,
+            numbers: numbers.clone(),
             bans: Arc::clone(&doors.bans),
             loaded,
         };
@@ -196,8 +229,34 @@ async fn serve(
             place.handle.send(Input::Rules(Box::new(rules)));
         }
     };
-    wait_for_end(&directory, signals, reload, ends).await;
+    let (drain, drains) = mpsc::unbounded_channel();
+    let pages = http
+        .zip(settings.http.clone())
+        .map(|(listener, settings_of_http)| {
+            let pages = http::Pages {
+                directory: directory.clone(),
+                doors: Arc::clone(&doors),
+                data_dir: settings.journal.data_dir.clone(),
+                drain: drain.clone(),
+            };
+            tokio::spawn(http::serve(
+                listener,
+                settings_of_http,
+                doors.http_tls.clone(),
+                pages,
+            ))
+        });
+    let ending = Ending {
+        directory: &directory,
+        drain: settings.drain,
+        draining_until: None,
+        stopping: false,
+    };
+    ending.wait(signals, reload, drains, ends).await;
     accepting.abort();
+    if let Some(pages) = pages {
+        pages.abort();
+    }
     let joined = tokio::task::spawn_blocking(move || {
         threads
             .into_iter()
@@ -221,40 +280,5 @@ async fn serve(
         Some(fatal) => Err(fatal)
             .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
             .with_status(Status::Io),
-    }
-}
-
-/// Returns when all locations have ended, by themselves or because a signal came. A failing disk is the failure of all.
-async fn wait_for_end(
-    directory: &Directory,
-    mut signals: Signals,
-    mut reload: impl FnMut(),
-    mut ends: mpsc::UnboundedReceiver<bool>,
-) {
-    let stop_all = || {
-        for place in directory.iter() {
-            place.handle.send(Input::Stop);
-        }
-    };
-    let (mut running, mut stopping) = (directory.iter().count(), false);
-    while running > 0 {
-        tokio::select! {
-            ended = ends.recv() => {
-                running -= 1;
-                if ended == Some(false) {
-                    stop_all();
-                }
-            }
-            signal = signals.next(&mut reload) => {
-                if stopping {
-                    // It must not leave a journal that was not closed.
-                    tracing::warn!("{signal}: stopping already, the journal is being closed");
-                } else {
-                    tracing::info!("{signal}: stopping");
-                    stopping = true;
-                    stop_all();
-                }
-            }
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::admission::AdmissionSettings;
+use crate::http::HttpSettings;
 use crate::journal::policy::RETRY;
 use crate::journal::retention::Retention;
 use crate::journal::rotation::SegmentLimits;
@@ -16,8 +17,8 @@ use crate::location::Rules;
 pub(crate) struct Settings {
     /// TCP address of the game; port 0 takes a free one.
     pub(crate) listen: SocketAddr,
-    /// Address of admin, health and metrics; `None`: there are none.
-    pub(crate) http: Option<SocketAddr>,
+    /// Admin, health and metrics; `None`: there are none.
+    pub(crate) http: Option<HttpSettings>,
     /// Who may come in.
     pub(crate) admission: AdmissionSettings,
     /// Where and how the turns are kept.
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) locations: Vec<LocationSettings>,
     /// Stop after so many ticks.
     pub(crate) ticks_max: Option<u64>,
+    /// From the announcement of the end to the end.
+    pub(crate) drain: Duration,
 }
 
 /// Where and how the turns are kept (spec 5).
@@ -80,15 +83,4 @@ pub(crate) struct LocationSettings {
     pub(crate) desync_reports_max: u32,
     /// Who may be there.
     pub(crate) rules: Rules,
-    /// What it does while nobody is there.
-    pub(crate) idle: Idle,
-}
-
-/// What a location without sessions does (spec 10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Idle {
-    /// It goes on.
-    Run,
-    /// Its clock holds until somebody comes.
-    Hold,
 }

@@ -24,7 +24,7 @@ use crate::journal::{OpenError, Opened};
 use crate::location::investigator::{self, Folder};
 use crate::location::outbox::Parcel;
 use crate::location::task::{self, Failed, Handle, Queue, Report};
-use crate::location::{Input, Start};
+use crate::location::{Input, SessionNumbers, Start};
 
 /// So many failures …
 const FAILURES_MAX: usize = 3;
@@ -61,6 +61,8 @@ pub(super) struct Supervisor {
     pub(super) epoch: Instant,
     pub(super) journal: JournalSettings,
     pub(super) ticks_max: Option<u64>,
+    /// Shared by all locations.
+    pub(super) numbers: SessionNumbers,
     /// As they are now.
     pub(super) bans: Arc<Mutex<Arc<Bans>>>,
     pub(super) loaded: Loaded,
@@ -168,6 +170,7 @@ impl Supervisor {
             nonces: opened.nonces,
             bans,
             rules: location.rules.clone(),
+            numbers: self.numbers.clone(),
         };
         let upkeep = Upkeep::spawn(folder, self.journal.retention)?;
         let policy = self.journal.policy(start.world.definition().tick_rate());

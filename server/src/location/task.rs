@@ -24,13 +24,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use protocol::Code;
+use protocol::message::Short;
 use sim::Command;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::investigator::{self, Folder, Question};
+use super::operator::{Asked, Reply, ReplyTo, Request};
 use super::outbox::{Outbox, Parcel};
+use super::status::{self, Classes, Status};
 use super::{ConnectionId, Counters, Input, Location, Output, Start, Storage};
-use crate::journal::record::{CloseReason, Keyframe, Record};
+use crate::journal::record::{CloseReason, Keyframe, Note, Record, unix_ms};
 use crate::journal::statistics::{self, Statistics};
 use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
 
@@ -38,6 +41,11 @@ use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
 const INPUTS_AT_ONCE: usize = 1_024;
 /// Longest time of a turn that the summary tells from longer ones, µs.
 pub(crate) const TICK_US_MAX: u64 = 600_000_000;
+/// How often the clock of a location is looked at that is paused, or where nobody is.
+const STANDING_POLL: Duration = Duration::from_millis(500);
+const SLEEPING_POLL: Duration = Duration::from_secs(5);
+/// How often what takes longer to find out is written into the status.
+const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// How often a clock that holds is looked at.
 const HELD_POLL: Duration = Duration::from_millis(10);
 
@@ -56,6 +64,7 @@ pub(crate) struct Envelope {
 pub(crate) struct Handle {
     inputs: Sender<Envelope>,
     clock_frame: Arc<Mutex<Bytes>>,
+    status: Arc<Mutex<Status>>,
     epoch: Instant,
 }
 
@@ -83,6 +92,23 @@ impl Handle {
             .clone()
     }
 
+    /// How the location stands.
+    pub(crate) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks for something and waits for the answer; `None`: there is nobody any more who could answer.
+    pub(crate) async fn ask(&self, actor: Short, request: Request) -> Option<Reply> {
+        let (sender, answer) = oneshot::channel();
+        let reply_to = ReplyTo(sender);
+        self.send(Input::Operator(Box::new(Asked {
+            actor,
+            request,
+            reply_to,
+        })));
+        answer.await.ok()
+    }
+
     /// A handle without a location: what is sent to it comes out of the receiver.
     #[cfg(test)]
     pub(crate) fn for_test() -> (Self, Receiver<Envelope>) {
@@ -90,6 +116,7 @@ impl Handle {
         let handle = Self {
             inputs,
             clock_frame: Arc::default(),
+            status: Arc::default(),
             epoch: Instant::now(),
         };
         (handle, receiver)
@@ -186,6 +213,7 @@ pub(crate) fn channel(epoch: Instant) -> (Handle, Queue) {
     let handle = Handle {
         inputs,
         clock_frame: Arc::default(),
+        status: Arc::default(),
         epoch,
     };
     (handle, Queue(queue))
@@ -258,6 +286,10 @@ struct Task<'a> {
     outputs: Vec<Output>,
     ahead_ticks_max: u64,
     turn_us: Histogram<u64>,
+    start_error_us: Histogram<u64>,
+    status: Arc<Mutex<Status>>,
+    /// When it was written with all that takes longer to find out.
+    status_written: Option<Instant>,
     settings: Settings,
 }
 
@@ -281,6 +313,7 @@ enum Mark {
 
 enum Delivery {
     One(Arc<Outbox>, Parcel),
+    Reply(ReplyTo, Reply),
     All {
         to: Arc<Vec<(ConnectionId, Arc<Outbox>)>>,
         tick: u64,
@@ -326,6 +359,9 @@ impl<'a> Task<'a> {
             )?,
             ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
             turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            start_error_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            status: Arc::clone(&handle.status),
+            status_written: None,
             location,
             queue: &queue.0,
             journal,
@@ -389,14 +425,58 @@ impl<'a> Task<'a> {
             }
             self.journal.check()?;
             self.watch_journal();
-            if self.location.storage() == Storage::Kept && self.now_us() >= self.location.due_us() {
+            let late_us = self.now_us().checked_sub(self.location.due_us());
+            if let Some(late_us) = late_us.filter(|_| self.location.runs()) {
                 let started = Instant::now();
+                self.start_error_us.saturating_record(late_us.max(1));
                 let tick = self.location.next_tick();
                 self.location.close_turn(self.now_us(), &mut self.outputs);
                 self.perform(Some((tick, started)))?;
                 statistics::record(&mut self.turn_us, started.elapsed());
+                self.show_status();
+            } else if !self.location.runs() {
+                let now_us = self.now_us();
+                self.location.stand_still(now_us, &mut self.outputs);
+                self.perform(None)?;
+                self.show_status();
             }
         }
+    }
+
+    /// Writes what is to be seen from outside.
+    fn show_status(&mut self) {
+        let mut status = self.location.status();
+        status.written_us = self.now_us();
+        let answered = self.delivered.answered.load(Ordering::Relaxed);
+        status.lag_ticks = status.next_tick.saturating_sub(answered);
+        let long_ago = self
+            .status_written
+            .is_none_or(|written| written.elapsed() >= STATUS_EVERY);
+        let times = self
+            .delivered
+            .times
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        status.overruns = times.overruns;
+        let tick = long_ago.then(|| Classes::of(&times.tick_us));
+        drop(times);
+        let mut shown = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.times = match tick {
+            None => std::mem::take(&mut shown.times),
+            Some(tick) => {
+                let journal = self.journal.statistics();
+                self.status_written = Some(Instant::now());
+                status::Times {
+                    tick,
+                    start_error: Classes::of(&self.start_error_us),
+                    append: Classes::of(&journal.append_us),
+                    sync: Classes::of(&journal.sync_us),
+                    journal_bytes: journal.bytes,
+                    failed_writes: journal.failed_writes,
+                }
+            }
+        };
+        *shown = status;
     }
 
     /// The daemon ends: everybody is told.
@@ -440,6 +520,8 @@ impl<'a> Task<'a> {
     /// Waits until something comes or the turn is due, and takes what is there. Returns whether the daemon ends.
     fn take_inputs(&mut self) -> Result<bool, Failure> {
         let wait = match self.location.storage() {
+            Storage::Kept if self.location.sleeps() => SLEEPING_POLL,
+            Storage::Kept if !self.location.runs() => STANDING_POLL,
             Storage::Kept => Duration::from_micros(self.location.due_us().saturating_sub(self.now_us())),
             Storage::Behind | Storage::Failing => HELD_POLL,
         };
@@ -497,6 +579,13 @@ impl<'a> Task<'a> {
                     // The journal goes on from an earlier keyframe.
                     Err(error) => tracing::error!(tick, %error, "no keyframe"),
                 },
+                Output::Note { tick, actor, text } => records.push(Record::Note(Note {
+                    tick,
+                    unix_ms: unix_ms(),
+                    actor,
+                    text,
+                })),
+                Output::Reply(reply_to, reply) => with_sync.push(Delivery::Reply(reply_to, reply)),
                 Output::Follow(connection) => {
                     if let Some(outbox) = self.outboxes.get(&connection) {
                         Arc::make_mut(&mut self.followers).push((connection, Arc::clone(outbox)));
@@ -579,7 +668,9 @@ fn leaves(parcel: &Parcel) -> Leaves {
         Parcel::Turn { .. } | Parcel::State { .. } | Parcel::Follow { .. } | Parcel::Download(_) => {
             Leaves::WithWrite
         }
-        Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Close { .. } => Leaves::WithSync,
+        Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Redirect(_) | Parcel::Close { .. } => {
+            Leaves::WithSync
+        }
     }
 }
 
@@ -651,6 +742,10 @@ impl Delivered {
         for delivery in release.deliveries {
             match delivery {
                 Delivery::One(outbox, parcel) => outbox.push(parcel, started),
+                Delivery::Reply(reply_to, reply) => {
+                    // Whoever asked may have gone.
+                    let _ = reply_to.0.send(reply);
+                }
                 Delivery::All { to, tick, frame } => {
                     for (_, outbox) in to.iter() {
                         let frame = frame.clone();

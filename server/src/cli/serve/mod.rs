@@ -6,7 +6,9 @@ mod summary;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -16,6 +18,7 @@ use super::output::{Output, complain};
 use crate::config::{Config, Value};
 use crate::daemon::{Daemon, JournalSettings, Prepared, Settings};
 use crate::exit::{Status, WithStatus};
+use crate::http::HttpSettings;
 use crate::journal::retention::Retention;
 use crate::journal::rotation::SEGMENT_BYTES_MAX;
 use crate::journal::{Durability, policy};
@@ -106,6 +109,9 @@ struct JournalArguments {
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
     segment_ticks_max: Option<u64>,
 }
+
+/// Bytes of a token for the admin pages, so that it cannot be guessed.
+const TOKEN_BYTES_MIN: usize = 16;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -235,7 +241,7 @@ impl ServeArguments {
         let durability = config.text("journal.durability").unwrap_or_default();
         Ok(Settings {
             listen: address("server.listen").expect("it has a default"),
-            http: address("http.listen"),
+            http: http(config)?,
             admission: super::admission::settings(config)?,
             journal: JournalSettings {
                 data_dir: PathBuf::from(config.text("journal.dataDir").unwrap_or_default()),
@@ -253,6 +259,7 @@ impl ServeArguments {
             },
             locations: config.locations(),
             ticks_max: self.ticks,
+            drain: Duration::from_secs(number("server.drainSeconds")),
         })
     }
 }
@@ -268,6 +275,7 @@ fn greet(arguments: &ServeArguments, config: &Config, daemon: &Daemon) -> anyhow
         let first = locations.first().expect("a daemon has a location");
         output.json(&Listening {
             listening: address,
+            http: daemon.http_address()?,
             location: first.location,
             run: first.run,
             next_tick: first.next_tick,
@@ -296,6 +304,11 @@ fn greet(arguments: &ServeArguments, config: &Config, daemon: &Daemon) -> anyhow
             Path::new(data_dir).join(definition.name()).display(),
         ))?;
     }
+    if let Some(http) = daemon.http_address()? {
+        output.line(format_args!(
+            "admin, health and metrics on http://{http} (/openapi.json)"
+        ))?;
+    }
     output.line("")?;
     output.line("In another terminal:")?;
     output.line(format_args!(
@@ -310,6 +323,8 @@ fn greet(arguments: &ServeArguments, config: &Config, daemon: &Daemon) -> anyhow
 #[derive(Serialize)]
 struct Listening<'a> {
     listening: SocketAddr,
+    /// Admin, health and metrics.
+    http: Option<SocketAddr>,
     /// The first location.
     location: &'a str,
     run: u64,
@@ -331,6 +346,26 @@ fn listening(location: &Prepared) -> ListeningLocation<'_> {
         run: location.opened().run_number,
         next_tick: location.opened().world.tick(),
     }
+}
+
+/// What admin, health and metrics are told; none if they are off.
+fn http(config: &Config) -> anyhow::Result<Option<HttpSettings>> {
+    let address = config.text("http.listen").and_then(|text| text.parse().ok());
+    let token = match config.text("http.tokenFile") {
+        None => config.text("http.token").map(str::to_owned),
+        Some(file) => {
+            let token = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+            Some(token.trim().to_owned())
+        }
+    };
+    if token.as_ref().is_some_and(|token| token.len() < TOKEN_BYTES_MIN) {
+        return Err(anyhow!("http.token: at least {TOKEN_BYTES_MIN} bytes"));
+    }
+    Ok(address.map(|address| HttpSettings {
+        address,
+        token,
+        origins: config.list("http.origins").to_vec(),
+    }))
 }
 
 fn address_or_off(text: &str) -> Result<String, String> {
