@@ -531,12 +531,13 @@ impl<'a> Task<'a> {
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         };
         self.watch_journal();
-        let mut taken = 0;
+        let (mut taken, mut by_operator) = (0, false);
         while let Some(envelope) = next {
             if matches!(envelope.input, Input::Stop) {
                 self.perform(None)?;
                 return Ok(true);
             }
+            by_operator |= matches!(envelope.input, Input::Operator(_) | Input::Drain { .. });
             self.take(envelope);
             taken += 1;
             next = if taken < INPUTS_AT_ONCE {
@@ -544,6 +545,10 @@ impl<'a> Task<'a> {
             } else {
                 None
             };
+        }
+        if by_operator {
+            // Whoever asks next sees what was done.
+            self.show_status();
         }
         self.perform(None)?;
         Ok(false)

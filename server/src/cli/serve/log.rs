@@ -18,6 +18,12 @@ impl Log {
     /// # Errors
     /// A level that is none.
     pub(super) fn start(config: &Config) -> Result<Self, Problems> {
+        // A panic is contained where it happens; here it is told in the form of everything else.
+        std::panic::set_hook(Box::new(|panic| {
+            let message = panic.payload_as_str().unwrap_or("without a word");
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(message = ?message, place, "a defect");
+        }));
         let log = tracing_subscriber::fmt()
             .with_env_filter(filter(config)?)
             .with_writer(std::io::stderr)
