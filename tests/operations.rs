@@ -143,10 +143,11 @@ fn what_changes_the_world_is_a_command_and_the_rest_is_a_note() {
     clock_state(&mut player.peer, ClockState::Running);
 
     done(http, &api("announce"), &json!({ "text": "Lunch" }));
-    player.peer.until(|message| match message {
-        ServerMessage::Notice { text } => Some(assert_eq!(&*text, "Lunch")),
+    let notice = player.peer.until(|message| match message {
+        ServerMessage::Notice { text } => Some(text),
         _ => None,
     });
+    assert_eq!(&*notice, "Lunch");
     let sessions = get(http, &api("sessions"));
     assert_eq!(sessions[0]["name"], "Ann", "{sessions}");
     assert_eq!(sessions[0]["state"], "connected", "{sessions}");

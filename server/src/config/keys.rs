@@ -1,7 +1,7 @@
 //! Every key of the configuration, once: its place, its limits, its default, its flag.
 //!
-//! A new key is a line here, a line in `config/lockstepd.toml` (a test compares them) and its use in
-//! [`super::Config::settings`].
+//! A new key is a line here, a line in `config/lockstepd.toml` (a test compares them) and its use where the daemon's
+//! settings are made: `Config::locations`, or `cli::serve`.
 
 use crate::journal::policy;
 

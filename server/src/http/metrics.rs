@@ -33,11 +33,12 @@ enum Value {
     Times(fn(&Seen) -> &Classes),
     /// One for each value of this label.
     Counters(&'static str, fn(&Seen) -> Vec<(&'static str, u64)>),
-    Gauges(
-        &'static [&'static str],
-        fn(&Seen) -> Vec<(Vec<&'static str>, i64)>,
-    ),
+    /// One for each combination of values of these labels.
+    Gauges(&'static [&'static str], fn(&Seen) -> Vec<Labelled>),
 }
+
+/// Values of labels, and what is counted under them.
+type Labelled = (Vec<&'static str>, i64);
 
 /// A location as it was when it was asked about.
 #[derive(Debug)]
@@ -203,7 +204,7 @@ fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn connected(seen: &Seen) -> Vec<(Vec<&'static str>, i64)> {
+fn connected(seen: &Seen) -> Vec<Labelled> {
     let roles = ["player", "bot", "watcher", "admin"]
         .into_iter()
         .zip(seen.status.connected);
