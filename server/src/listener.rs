@@ -10,6 +10,7 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
+use tracing::Instrument;
 
 use crate::admission::Admission;
 use crate::admission::gate::Gate;
@@ -61,11 +62,13 @@ pub(crate) async fn accept(listener: TcpListener, entrance: Entrance, alive: mps
         let connection = ConnectionId(last_connection);
         tracing::debug!(connection = last_connection, %peer, "accepted");
         let (entrance, alive) = (entrance.clone(), alive.clone());
-        tokio::spawn(async move {
+        let span = tracing::info_span!("connection", number = last_connection);
+        let served = async move {
             welcome(stream, peer, connection, entrance).await;
             drop(open);
             drop(alive);
-        });
+        };
+        tokio::spawn(served.instrument(span));
     }
 }
 

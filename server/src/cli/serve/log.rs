@@ -22,7 +22,7 @@ impl Log {
         std::panic::set_hook(Box::new(|panic| {
             let message = panic.payload_as_str().unwrap_or("without a word");
             let place = panic.location().map(ToString::to_string).unwrap_or_default();
-            tracing::error!(message = ?message, place, "a defect");
+            tracing::error!(panic = message, place, "a defect");
         }));
         let log = tracing_subscriber::fmt()
             .with_env_filter(filter(config)?)
