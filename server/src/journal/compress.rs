@@ -10,10 +10,11 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::aside::folder_of;
+use super::frames::{FrameError, Frames};
 use super::index;
 use super::run::{self, PACKED_EXTENSION};
 use super::seekable::{self, UNPACKED_BYTES_MAX};
-use super::segment::{Chain, FrameError, Frames};
+use super::segment::Chain;
 use super::segment_reader::{ReadError, SegmentReader};
 
 /// Where higher levels begin to cost much more time than they save space, in a journal of turns.

@@ -5,7 +5,8 @@
 //!   └──▶ Writer ── JournalThread::spawn ──▶ append(records, waiting) … close
 //! ```
 //!
-//! - [`segment`]: bytes and their framing; [`seekable`]: packed ones; [`record`]: what is in them; [`run`]: folders and names.
+//! - [`segment`]: bytes and their framing, which [`frames`] reads; [`seekable`]: packed ones; [`record`]: what is in
+//!   them; [`run`]: folders and names.
 //! - [`writer`]: the open segment; [`rotation`]: from one to the next; [`thread`]: whoever waits for writes and syncs;
 //!   [`policy`]: how long; [`disk`]: what is asked of the system.
 //! - [`recovery`]: from what is on the disk to a World that goes on; [`give_up`]: after damage, if it must be;
@@ -19,6 +20,7 @@
 mod aside;
 pub(crate) mod compress;
 pub(crate) mod disk;
+mod frames;
 pub(crate) mod give_up;
 pub(crate) mod index;
 pub(crate) mod offline;
