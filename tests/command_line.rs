@@ -7,11 +7,17 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 21] = [
     &["serve"],
     &["bot"],
     &["replay"],
     &["diff"],
+    &["journal"],
+    &["journal", "info"],
+    &["journal", "verify"],
+    &["journal", "repair"],
+    &["journal", "export"],
+    &["journal", "prune"],
     &["simulate"],
     &["path"],
     &["bake"],

@@ -17,6 +17,8 @@ pub(crate) const HANG: Duration = Duration::from_secs(120);
 /// A command line of the binary under test, its input closed.
 pub(crate) fn lockstepd(arguments: &[&str]) -> Command {
     let mut command = Command::new(LOCKSTEPD);
+    // Tests run side by side; those that want the admin pages ask for a port of their own.
+    command.env("LOCKSTEPD_HTTP__LISTEN", "off");
     command.args(arguments).stdin(Stdio::null());
     command
 }
@@ -54,14 +56,21 @@ pub(crate) struct Daemon {
     stdout: BufReader<ChildStdout>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// Its admin pages, if they were asked for.
+    pub(crate) http: Option<SocketAddr>,
 }
 
 impl Daemon {
     /// Starts `serve --json` on `listen` with its data in `data`, and waits until it says where it listens.
     pub(crate) fn start(data: &Path, listen: &str, more: &[&str]) -> Self {
+        Self::start_with(data, listen, more, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn start_with(data: &Path, listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let data = data.to_str().expect("a UTF-8 path");
         let mut command = lockstepd(&["serve", "--json", "--listen", listen, "--data-dir", data]);
-        Self::launch(command.args(more))
+        Self::launch(command.args(more).envs(variables.iter().copied()))
             .unwrap_or_else(|status| panic!("it ends before it listens, with {status:?}"))
     }
 
@@ -83,10 +92,12 @@ impl Daemon {
         let hello: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         let address = hello["listening"].as_str().and_then(|text| text.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {line:?}"));
+        let http = hello["http"].as_str().and_then(|text| text.parse().ok());
         Ok(Self {
             child,
             stdout,
             address,
+            http,
         })
     }
 

@@ -4,11 +4,16 @@
 mod admission;
 mod bots;
 mod command_line;
+mod configuration;
+mod corpus;
 mod crash;
 mod desync;
 mod disk;
 mod durability;
 mod harness;
+mod journal;
+mod locations;
+mod operations;
 mod peer;
 mod polygons;
 mod replay;

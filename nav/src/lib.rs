@@ -21,7 +21,7 @@ pub use grid::{
     BakedGrid, CELLS_MAX, Cell, Cells, EditedMap, Frame, Grid, GridParameters, GridPlanner, GridSearch,
     Window, movingai, text,
 };
-pub use json::Document;
+pub use json::{Document, did_you_mean};
 pub use map_file::{
     AREAS_MAX, Area, INSETS_MAX, MAP_BYTES_MAX, MAP_NAME_BYTES_MAX, MAP_VERTICES_MAX, MapFile, OBSTACLES_MAX,
     Obstacle, PolygonMap,

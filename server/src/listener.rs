@@ -10,11 +10,12 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
+use tracing::Instrument;
 
 use crate::admission::Admission;
 use crate::admission::gate::Gate;
+use crate::daemon::Directory;
 use crate::location::ConnectionId;
-use crate::location::task::Handle;
 use crate::session::{self, Guest, HANDSHAKE_DEADLINE};
 use crate::tls::Tls;
 
@@ -34,7 +35,7 @@ pub(crate) struct Entrance {
     /// How the port is encrypted; `None`: not here.
     pub(crate) tls: Option<Arc<Tls>>,
     /// Where those who are let in go.
-    pub(crate) location: Handle,
+    pub(crate) directory: Directory,
 }
 
 /// Accepts connections for ever. Each holds a clone of `alive` while it lives.
@@ -61,11 +62,13 @@ pub(crate) async fn accept(listener: TcpListener, entrance: Entrance, alive: mps
         let connection = ConnectionId(last_connection);
         tracing::debug!(connection = last_connection, %peer, "accepted");
         let (entrance, alive) = (entrance.clone(), alive.clone());
-        tokio::spawn(async move {
+        let span = tracing::info_span!("connection", number = last_connection);
+        let served = async move {
             welcome(stream, peer, connection, entrance).await;
             drop(open);
             drop(alive);
-        });
+        };
+        tokio::spawn(served.instrument(span));
     }
 }
 
@@ -84,7 +87,7 @@ async fn welcome(stream: TcpStream, peer: SocketAddr, connection: ConnectionId, 
         address: Some(peer.ip()),
         deadline: Instant::now() + HANDSHAKE_DEADLINE,
         admission: entrance.admission,
-        location: entrance.location,
+        directory: entrance.directory,
     };
     let Some(tls) = entrance.tls else {
         // In a box of its own: whoever waits for a place needs little memory.

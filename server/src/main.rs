@@ -3,9 +3,11 @@
 
 mod admission;
 mod cli;
+mod config;
 mod daemon;
 mod descriptors;
 mod exit;
+mod http;
 mod journal;
 mod listener;
 mod location;

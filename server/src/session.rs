@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::admission::{Admission, unix_seconds};
+use crate::daemon::Directory;
 use crate::location::outbox::{End, Outbox, Parcel, TOO_SLOW};
 use crate::location::task::{Envelope, Handle};
 use crate::location::{ConnectionId, Input, Visitor, character_of};
@@ -54,8 +55,8 @@ pub(crate) struct Guest {
     pub(crate) deadline: Instant,
     /// Whose tickets are believed.
     pub(crate) admission: Arc<Admission>,
-    /// Where it goes.
-    pub(crate) location: Handle,
+    /// Where it may go.
+    pub(crate) directory: Directory,
 }
 
 /// Serves one connection until it ends. `pending` is given back once the peer has said what it wants: until then it
@@ -66,7 +67,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         address,
         deadline,
         admission,
-        location,
+        directory,
     } = guest;
     let (mut reader, writer) = tokio::io::split(stream);
     let mut writer = Writer::new(writer);
@@ -74,7 +75,13 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         return;
     };
     let unix_seconds = unix_seconds();
-    let claims = match admission.judge(&hello, unix_seconds) {
+    let traveller = directory.travels.find(&hello);
+    let travels = traveller.as_ref().map(|traveller| traveller.session);
+    let judged = match traveller {
+        Some(traveller) => Ok(Some(traveller.claims)),
+        None => admission.judge(&hello, unix_seconds),
+    };
+    let claims = match judged {
         Ok(claims) => claims.map(Box::new),
         Err((code, message)) => {
             tracing::debug!(connection = connection.0, %code, "refused");
@@ -86,8 +93,20 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         claims,
         address,
         unix_seconds,
+        travels,
     };
     drop(pending);
+    let (wanted, unknown) = match &visitor.claims {
+        // Who names none goes where the ticket is for.
+        Some(claims) if hello.location.is_empty() => (claims.location.as_str(), Code::REJECT_TICKET_INVALID),
+        _ => (hello.location.as_str(), Code::REJECT_UNKNOWN_LOCATION),
+    };
+    let Some(location) = directory.find(wanted) else {
+        let reply = handshake.reject(unknown, "no such location");
+        writer.farewell(&mut reader, reply).await;
+        return;
+    };
+    let location = location.handle.clone();
     let Some(token) = random_token() else {
         let code = Code::REJECT_BUSY;
         let reply = handshake.reject(code, "no random numbers to be had");
@@ -487,7 +506,7 @@ mod tests {
             address: None,
             deadline: Instant::now() + HANDSHAKE_DEADLINE,
             admission: Arc::default(),
-            location: handle,
+            directory: Directory::for_test(handle),
         };
         tokio::spawn(serve(theirs, guest, ()));
         (ours, inputs)

@@ -25,8 +25,13 @@ const HANDSHAKE_BYTES_MAX: usize = 15 * 1024;
 pub(crate) struct Tls {
     certificate: PathBuf,
     key: PathBuf,
+    /// What is spoken in it.
+    alpn: &'static [u8],
     config: RwLock<Arc<ServerConfig>>,
 }
+
+/// The name of the admin pages' protocol; clients that name none get it too.
+const HTTP: &[u8] = b"http/1.1";
 
 impl Tls {
     /// Reads certificate and key.
@@ -34,10 +39,23 @@ impl Tls {
     /// # Errors
     /// They cannot be read, or do not belong together.
     pub(crate) fn load(certificate: PathBuf, key: PathBuf) -> anyhow::Result<Self> {
-        let config = RwLock::new(Arc::new(read(&certificate, &key)?));
+        Self::of_protocol(certificate, key, protocol::ALPN)
+    }
+
+    /// Reads certificate and key for the admin pages.
+    ///
+    /// # Errors
+    /// As [`Tls::load`].
+    pub(crate) fn load_http(certificate: PathBuf, key: PathBuf) -> anyhow::Result<Self> {
+        Self::of_protocol(certificate, key, HTTP)
+    }
+
+    fn of_protocol(certificate: PathBuf, key: PathBuf, alpn: &'static [u8]) -> anyhow::Result<Self> {
+        let config = RwLock::new(Arc::new(read(&certificate, &key, alpn)?));
         Ok(Self {
             certificate,
             key,
+            alpn,
             config,
         })
     }
@@ -47,7 +65,7 @@ impl Tls {
     /// # Errors
     /// As [`Tls::load`]; the ones in use stay in use then.
     pub(crate) fn reload(&self) -> anyhow::Result<()> {
-        let config = Arc::new(read(&self.certificate, &self.key)?);
+        let config = Arc::new(read(&self.certificate, &self.key, self.alpn)?);
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
@@ -68,14 +86,15 @@ impl Tls {
         let mut stream = TlsAcceptor::from(config).accept(metered).await?;
         let (metered, session) = stream.get_mut();
         metered.left = None;
-        if session.alpn_protocol() != Some(protocol::ALPN) {
+        let named = session.alpn_protocol();
+        if named != Some(self.alpn) && !(named.is_none() && self.alpn == HTTP) {
             return Err(io::Error::other("another protocol than ours"));
         }
         Ok(stream)
     }
 }
 
-fn read(certificate: &PathBuf, key: &PathBuf) -> anyhow::Result<ServerConfig> {
+fn read(certificate: &PathBuf, key: &PathBuf, alpn: &[u8]) -> anyhow::Result<ServerConfig> {
     let chain: Vec<_> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
         .with_context(|| certificate.display().to_string())?;
@@ -85,7 +104,7 @@ fn read(certificate: &PathBuf, key: &PathBuf) -> anyhow::Result<ServerConfig> {
         .with_no_client_auth()
         .with_single_cert(chain, private)
         .with_context(|| format!("{} with {}", certificate.display(), key.display()))?;
-    config.alpn_protocols = vec![protocol::ALPN.to_vec()];
+    config.alpn_protocols = vec![alpn.to_vec()];
     // Nobody is remembered between connections.
     config.send_tls13_tickets = 0;
     Ok(config)

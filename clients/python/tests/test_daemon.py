@@ -56,7 +56,8 @@ class Daemon(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(self.stop)
 
     def start(self) -> None:
-        arguments = ["serve", "--json", "--listen", self.listen, "--data-dir", self.data.name]
+        arguments = ["serve", "--json", "--listen", self.listen, "--data-dir", self.data.name,
+                     "--http", "off"]
         self.process = subprocess.Popen([str(binary()), *arguments], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.listen = json.loads(self.process.stdout.readline())["listening"]

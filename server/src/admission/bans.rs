@@ -1,7 +1,7 @@
 //! Who may not come in whatever their ticket says (spec 10): by ticket subject or address prefix, with an end and a reason,
 //! kept in `bans.json` in the data folder.
 
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -49,20 +49,29 @@ impl Bans {
     /// # Errors
     /// A file that cannot be read or understood.
     pub(crate) fn load(data_dir: &Path) -> anyhow::Result<Self> {
+        let bans = read_all(data_dir)?;
+        Self::check(bans).with_context(|| data_dir.join(FILE_NAME).display().to_string())
+    }
+
+    /// Checks these, and keeps them in the data folder instead of those that are there.
+    ///
+    /// # Errors
+    /// A ban that is none; a file that cannot be written, and then what was there stays.
+    pub(crate) fn save(data_dir: &Path, bans: Vec<Ban>) -> anyhow::Result<Self> {
+        let checked = Self::check(bans.clone())?;
         let path = data_dir.join(FILE_NAME);
-        let mut text = Vec::new();
-        match std::fs::File::open(&path) {
-            Ok(file) => file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => Err(error),
-        }
-        .with_context(|| path.display().to_string())?;
-        ensure!(
-            text.len() as u64 <= FILE_BYTES_MAX,
-            "{}: over {FILE_BYTES_MAX} bytes",
-            path.display()
-        );
-        Self::parse(&text).with_context(|| path.display().to_string())
+        let temporary = data_dir.join(format!(".{FILE_NAME}.tmp"));
+        let mut text = serde_json::to_vec_pretty(&bans)?;
+        text.push(b'\n');
+        let write = || -> std::io::Result<()> {
+            let mut file = std::fs::File::create(&temporary)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &path)?;
+            std::fs::File::open(data_dir)?.sync_all()
+        };
+        write().with_context(|| path.display().to_string())?;
+        Ok(checked)
     }
 
     /// Whether somebody may not be there at this time.
@@ -79,8 +88,12 @@ impl Bans {
         })
     }
 
+    #[cfg(test)]
     fn parse(text: &[u8]) -> anyhow::Result<Self> {
-        let bans: Vec<Ban> = serde_json::from_slice(text)?;
+        Self::check(serde_json::from_slice(text)?)
+    }
+
+    fn check(bans: Vec<Ban>) -> anyhow::Result<Self> {
         ensure!(bans.len() <= BANS_MAX, "more than {BANS_MAX} bans");
         let checked = bans.into_iter().enumerate().map(|(index, ban)| {
             let whom = match (ban.subject, ban.address) {
@@ -92,6 +105,27 @@ impl Bans {
         });
         Ok(Self(checked.collect::<anyhow::Result<_>>()?))
     }
+}
+
+/// The bans of a data folder as they stand there; no file, no bans.
+///
+/// # Errors
+/// A file that cannot be read or understood.
+pub(crate) fn read_all(data_dir: &Path) -> anyhow::Result<Vec<Ban>> {
+    let path = data_dir.join(FILE_NAME);
+    let mut text = Vec::new();
+    match std::fs::File::open(&path) {
+        Ok(file) => file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+    .with_context(|| path.display().to_string())?;
+    ensure!(
+        text.len() as u64 <= FILE_BYTES_MAX,
+        "{}: over {FILE_BYTES_MAX} bytes",
+        path.display()
+    );
+    serde_json::from_slice(&text).with_context(|| path.display().to_string())
 }
 
 fn parse_prefix(text: &str) -> anyhow::Result<Whom> {

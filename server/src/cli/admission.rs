@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use protocol::message::{Role, TEXT_BYTES_MAX};
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use protocol::message::TEXT_BYTES_MAX;
 
 use super::ticket::RoleName;
 use crate::admission::{AdmissionSettings, ConnectionLimits, TlsSettings};
+use crate::config::{Config, Value};
 use crate::location::OnLeave;
 
 /// Who may come in
@@ -16,9 +18,9 @@ pub(crate) struct AdmissionArguments {
     /// File of public keys (PEM); whoever comes needs a ticket that one of them signed. May be given several times
     #[arg(long, value_name = "FILE")]
     ticket_key: Vec<PathBuf>,
-    /// What tickets for this daemon call it
-    #[arg(long, value_name = "NAME", default_value = AUDIENCE, value_parser = audience)]
-    audience: String,
+    /// What tickets for this daemon call it [default: lockstepd]
+    #[arg(long, value_name = "NAME", value_parser = audience)]
+    audience: Option<String>,
     /// Certificate chain (PEM): the game's port speaks TLS 1.3
     #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "tls")]
     tls_cert: Option<PathBuf>,
@@ -31,18 +33,12 @@ pub(crate) struct AdmissionArguments {
     /// Listen beyond this machine without tickets or without encryption
     #[arg(long)]
     insecure: bool,
-    /// Who may have the Lockstep feed, and with it the whole World
-    #[arg(
-        long,
-        value_name = "ROLE",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "player,bot,watcher,admin"
-    )]
+    /// Who may have the Lockstep feed, and with it the whole World [default: player,bot,watcher,admin]
+    #[arg(long, value_name = "ROLE", value_enum, value_delimiter = ',')]
     lockstep_roles: Vec<RoleName>,
-    /// What becomes of the character of a player who leaves or does not come back in time
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnLeave::Leave)]
-    on_leave: OnLeave,
+    /// What becomes of the character of a player who leaves or does not come back in time [default: leave]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_leave: Option<OnLeave>,
     /// Connects a second of one address, ten times as many at once [default: 20; this machine as it likes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connects_per_second: Option<u32>,
@@ -59,50 +55,106 @@ enum TlsWhere {
 }
 
 impl AdmissionArguments {
-    /// The same as plain values.
-    pub(crate) fn settings(&self) -> AdmissionSettings {
-        let tls = match (&self.tls_cert, &self.tls_key, self.tls) {
-            (Some(certificate), Some(key), _) => TlsSettings::Files {
-                certificate: certificate.clone(),
-                key: key.clone(),
-            },
-            (_, _, Some(TlsWhere::Proxy)) => TlsSettings::Proxy,
-            _ => TlsSettings::Off,
+    /// What the flags say of keys of the configuration.
+    pub(crate) fn flags(&self) -> Vec<(&'static str, Value)> {
+        let path = |path: &PathBuf| Value::Text(path.display().to_string());
+        let keys: Vec<String> = self
+            .ticket_key
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let roles: Vec<String> = self.lockstep_roles.iter().map(name).collect();
+        let connects = self
+            .connects_per_second
+            .map(|connects| Value::Number(connects.into()));
+        let flags = [
+            (
+                "admission.ticketKeys",
+                (!keys.is_empty()).then_some(Value::List(keys)),
+            ),
+            ("admission.audience", self.audience.clone().map(Value::Text)),
+            (
+                "admission.tls",
+                self.tls.as_ref().map(|tls| Value::Text(name(tls))),
+            ),
+            ("admission.tlsCertificate", self.tls_cert.as_ref().map(path)),
+            ("admission.tlsKey", self.tls_key.as_ref().map(path)),
+            (
+                "admission.insecure",
+                self.insecure.then_some(Value::Boolean(true)),
+            ),
+            ("admission.connectsPerSecond", connects),
+            (
+                "locations.lockstepRoles",
+                (!roles.is_empty()).then_some(Value::List(roles)),
+            ),
+            (
+                "locations.onLeave",
+                self.on_leave.as_ref().map(|what| Value::Text(name(what))),
+            ),
+        ];
+        let set = |(path, value): (&'static str, Option<Value>)| Some((path, value?));
+        flags.into_iter().filter_map(set).collect()
+    }
+}
+
+/// The configuration as plain values.
+///
+/// # Errors
+/// A certificate without its key, or a key without its certificate.
+pub(crate) fn settings(config: &Config) -> anyhow::Result<AdmissionSettings> {
+    let path = |key: &str| config.text(key).map(PathBuf::from);
+    let behind_proxy = config.text("admission.tls") == Some("proxy");
+    let tls = match (path("admission.tlsCertificate"), path("admission.tlsKey")) {
+        (Some(_), Some(_)) if behind_proxy => {
+            return Err(anyhow!(
+                "admission.tls is \"proxy\", so the daemon needs no certificate"
+            ));
+        }
+        (Some(certificate), Some(key)) => TlsSettings::Files { certificate, key },
+        (None, None) if behind_proxy => TlsSettings::Proxy,
+        (None, None) => TlsSettings::Off,
+        _ => {
+            return Err(anyhow!(
+                "admission.tlsCertificate and admission.tlsKey belong together"
+            ));
+        }
+    };
+    Ok(AdmissionSettings {
+        ticket_keys: config
+            .list("admission.ticketKeys")
+            .iter()
+            .map(PathBuf::from)
+            .collect(),
+        audience: config.text("admission.audience").unwrap_or(AUDIENCE).to_owned(),
+        tls,
+        insecure: config.boolean("admission.insecure"),
+        limits: limits(config, behind_proxy),
+    })
+}
+
+fn limits(config: &Config, behind_proxy: bool) -> ConnectionLimits {
+    let usual = ConnectionLimits::default();
+    let connects = config.number("admission.connectsPerSecond");
+    let connects_per_second = connects.and_then(|connects| u32::try_from(connects).ok());
+    if behind_proxy {
+        // All come from one address.
+        return ConnectionLimits {
+            pending_per_address_max: usual.pending_max,
+            connects_per_second: Some(connects_per_second.unwrap_or(u32::MAX)),
+            ..usual
         };
-        AdmissionSettings {
-            ticket_keys: self.ticket_key.clone(),
-            audience: self.audience.clone(),
-            tls,
-            insecure: self.insecure,
-            limits: self.limits(),
-        }
     }
+    ConnectionLimits {
+        connects_per_second,
+        ..usual
+    }
+}
 
-    fn limits(&self) -> ConnectionLimits {
-        let usual = ConnectionLimits::default();
-        // Behind a proxy all come from one address.
-        match self.tls {
-            Some(TlsWhere::Proxy) => ConnectionLimits {
-                pending_per_address_max: usual.pending_max,
-                connects_per_second: Some(self.connects_per_second.unwrap_or(u32::MAX)),
-                ..usual
-            },
-            None => ConnectionLimits {
-                connects_per_second: self.connects_per_second,
-                ..usual
-            },
-        }
-    }
-
-    /// Who may have the Lockstep feed.
-    pub(crate) fn lockstep_roles(&self) -> Vec<Role> {
-        self.lockstep_roles.iter().map(|role| role.role()).collect()
-    }
-
-    /// What becomes of characters.
-    pub(crate) fn on_leave(&self) -> OnLeave {
-        self.on_leave
-    }
+/// What a value is called on the command line, and in the configuration.
+pub(crate) fn name(value: &impl ValueEnum) -> String {
+    let named = value.to_possible_value();
+    named.map_or(String::new(), |named| named.get_name().to_owned())
 }
 
 fn audience(text: &str) -> Result<String, String> {

@@ -14,12 +14,13 @@ use super::output::{self, Output};
 use super::question;
 use super::recorded;
 use super::simulate::read_commands;
+use crate::config::Config;
 use crate::exit::{Failure, Status};
 use crate::journal::record::Record;
-use crate::journal::run::SEGMENT_EXTENSION;
+use crate::journal::run;
 use crate::location_files::LocationFiles;
 
-/// Check location, map, command, scenario and journal files: every problem with its place
+/// Check configuration, location, map, command, scenario and journal files: every problem with its place
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckArguments {
@@ -36,8 +37,9 @@ Examples:
   lockstepd check courtyard.json
   lockstepd check maps/*.json maps/*.txt walk.jsonl
 
-Recognised: location (.json), polygon map (.json), baked grid (.txt), MovingAI octile map (.map) and scenarios (.scen),
-command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj or a folder).
+Recognised: configuration (.toml), location (.json), polygon map (.json), baked grid (.txt), MovingAI octile map (.map)
+and scenarios (.scen), command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj, .lsj.zst or a
+folder).
 Exit status 2 if a file has a problem, 65 if a journal is damaged.";
 
 /// Keys that only a location file has.
@@ -158,13 +160,35 @@ fn check(path: &Path) -> anyhow::Result<String> {
     if path.is_dir() {
         return check_journals(path);
     }
+    if run::is_segment_name(path) {
+        return check_journals(path);
+    }
     match ending {
-        SEGMENT_EXTENSION => check_journals(path),
         "jsonl" => check_lines(path),
         "scen" => scen::check(path),
         "json" => check_json(path),
+        "toml" => check_config(path),
         _ => Ok(describe(&MapInput::read(path, None)?)),
     }
+}
+
+/// A configuration alone, without the environment, and the location files that it names.
+fn check_config(path: &Path) -> anyhow::Result<String> {
+    let config = Config::of_file(path)?;
+    let mut problems = Problems::new();
+    let mut names = Vec::new();
+    for location in config.locations() {
+        let files = match &location.file {
+            Some(file) => LocationFiles::read(file),
+            None => Ok(LocationFiles::demo()),
+        };
+        match files.and_then(|files| files.definition(location.tick_rate, location.bots)) {
+            Ok(definition) => names.push(definition.name().to_owned()),
+            Err(more) => problems.append(more),
+        }
+    }
+    let what = format!("configuration, locations {}", names.join(", "));
+    Ok(problems.or_else(|| what)?)
 }
 
 /// A location, a polygon map or an array of obstacles.

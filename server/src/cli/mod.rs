@@ -9,6 +9,7 @@ mod completions;
 mod diff;
 mod fields;
 mod input;
+mod journal;
 mod man;
 mod map;
 mod output;
@@ -62,6 +63,7 @@ enum Command {
     Bot(bot::BotArguments),
     Replay(replay::ReplayArguments),
     Diff(diff::DiffArguments),
+    Journal(journal::JournalArguments),
     Simulate(simulate::SimulateArguments),
     Ticket(ticket::TicketArguments),
     Path(path::PathArguments),
@@ -97,6 +99,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Bot(arguments) => bot::run(arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Journal(arguments) => journal::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Ticket(arguments) => ticket::run(&arguments),
         Command::Path(arguments) => path::run(&arguments),

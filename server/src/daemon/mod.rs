@@ -1,51 +1,53 @@
-//! The daemon: binds its address, opens its journal, runs its location and ends in order.
+//! The daemon: binds its address, opens its journals, runs its locations and ends in order.
 //!
 //! What it is to do is [`Settings`], wherever they came from; what it says on stdout is its caller's.
 
+mod directory;
+mod doors;
+mod ending;
+mod location;
 mod settings;
 mod signals;
+mod supervisor;
+mod travels;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use protocol::Bundle;
-use sim::Definition;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+pub(crate) use self::directory::{Condition, Directory, Place};
+pub(crate) use self::doors::Doors;
+use self::ending::Ending;
+use self::location::Loaded;
+pub(crate) use self::location::Prepared;
 pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
-use crate::admission::bans::Bans;
+pub(crate) use self::supervisor::LocationReport;
+use self::supervisor::Supervisor;
 use crate::admission::gate::Gate;
-use crate::admission::{Admission, TlsSettings, unix_seconds};
-use crate::exit::{Failure, Status, WithStatus};
-use crate::journal::run::run_name;
-use crate::journal::upkeep::Upkeep;
-use crate::journal::{self, OpenOptions, Opened};
+use crate::exit::{Status, WithStatus};
+use crate::http;
 use crate::listener::{self, Entrance};
-use crate::location::investigator::{self, Folder};
-use crate::location::task::{self, Handle, Report};
-use crate::location::{Input, Start};
-use crate::location_files::LocationFiles;
-use crate::tls::Tls;
+use crate::location::task;
+use crate::location::{Input, Rules, SessionNumbers};
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// A daemon that has everything it needs: its address is bound, its journal open, its signals caught.
+/// A daemon that has everything it needs: its address is bound, its journals open, its signals caught.
 pub(crate) struct Daemon {
     settings: Settings,
-    definition: Definition,
-    bundle: Bundle,
-    opened: Opened,
+    locations: Vec<Prepared>,
     runtime: Runtime,
     listener: TcpListener,
+    http: Option<TcpListener>,
     signals: Signals,
-    entry: Entry,
+    doors: Doors,
 }
 
 impl Daemon {
@@ -55,29 +57,38 @@ impl Daemon {
     /// Refused settings or location files (78), damaged (65) or failing (74) journal.
     pub(crate) fn prepare(settings: Settings) -> anyhow::Result<Self> {
         check_addresses(&settings)?;
-        let entry = Entry::load(&settings)?;
-        let (definition, bundle) = load(&settings.location)?;
+        let doors = Doors::load(&settings)?;
+        let loaded = load(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .context("no threads for the network")
             .with_status(Status::Io)?;
-        let listener = runtime
-            .block_on(TcpListener::bind(settings.listen))
-            .with_context(|| format!("{}: cannot listen", settings.listen))
-            .with_status(Status::Refused)?;
+        let bind = |address: SocketAddr| {
+            let bound = runtime.block_on(TcpListener::bind(address));
+            let bound = bound.with_context(|| format!("{address}: cannot listen"));
+            bound.with_status(Status::Refused)
+        };
+        let listener = bind(settings.listen)?;
+        let http = settings
+            .http
+            .as_ref()
+            .map(|http| bind(http.address))
+            .transpose()?;
         // Before anything is written, and before anybody is told that it runs: from then on a signal ends it in order.
         let signals = runtime.block_on(async { Signals::install() })?;
-        let opened = open(&settings.journal, &definition, &bundle)?;
+        let mut locations = Vec::new();
+        for loaded in loaded {
+            locations.push(Prepared::open(loaded, &settings.journal)?);
+        }
         Ok(Self {
             settings,
-            definition,
-            bundle,
-            opened,
+            locations,
             runtime,
             listener,
+            http,
             signals,
-            entry,
+            doors,
         })
     }
 
@@ -90,218 +101,184 @@ impl Daemon {
         address.with_status(Status::Io)
     }
 
-    /// What the location is.
-    pub(crate) fn definition(&self) -> &Definition {
-        &self.definition
-    }
-
-    /// What its journal holds.
-    pub(crate) fn opened(&self) -> &Opened {
-        &self.opened
-    }
-
-    /// Serves until a signal comes, the ticks are over or the journal cannot be kept.
+    /// The address of admin, health and metrics.
     ///
     /// # Errors
-    /// A failing disk (74); a location that failed.
-    pub(crate) fn run(self) -> anyhow::Result<Report> {
+    /// The system does not know it.
+    pub(crate) fn http_address(&self) -> anyhow::Result<Option<SocketAddr>> {
+        let address = self.http.as_ref().map(TcpListener::local_addr).transpose();
+        address
+            .context("the address of the admin pages")
+            .with_status(Status::Io)
+    }
+
+    /// The locations, the first of them first.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Prepared> {
+        self.locations.iter()
+    }
+
+    /// Serves until a signal comes, the ticks are over or a journal cannot be kept. At each SIGHUP `reload` gives the rules of
+    /// each location anew.
+    ///
+    /// # Errors
+    /// A failing disk (74); a location that stayed down.
+    pub(crate) fn run(self, reload: impl FnMut() -> Vec<Rules>) -> anyhow::Result<Vec<LocationReport>> {
         crate::descriptors::raise_limit();
         let runtime = self.runtime;
-        let report = runtime.block_on(serve(
+        let reports = runtime.block_on(serve(
             &self.settings,
-            self.listener,
+            (self.listener, self.http),
             self.signals,
-            self.entry,
-            self.opened,
-            &self.bundle,
+            Arc::new(self.doors),
+            self.locations,
+            reload,
         ))?;
         runtime.shutdown_timeout(Duration::from_millis(100));
-        Ok(report)
+        Ok(reports)
     }
 }
 
 fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
-    for (flag, address) in [("--listen", settings.listen), ("--http", settings.http)] {
+    let http = settings.http.as_ref().map(|http| ("--http", http.address));
+    for (flag, address) in [("--listen", settings.listen)].into_iter().chain(http) {
         settings
             .admission
             .check_address(flag, address)
             .with_status(Status::Refused)?;
     }
-    Ok(())
-}
-
-/// What an operator can change while the daemon runs: keys, certificate, bans.
-struct Entry {
-    admission: Arc<Admission>,
-    tls: Option<Arc<Tls>>,
-    bans: Arc<Bans>,
-}
-
-impl Entry {
-    fn load(settings: &Settings) -> anyhow::Result<Self> {
-        let admission = Admission::load(&settings.admission).context("ticket key");
-        let tls = match &settings.admission.tls {
-            TlsSettings::Files { certificate, key } => {
-                let tls = Tls::load(certificate.clone(), key.clone()).context("TLS");
-                Some(Arc::new(tls.with_status(Status::Refused)?))
-            }
-            TlsSettings::Off | TlsSettings::Proxy => None,
-        };
-        let bans = Bans::load(&settings.journal.data_dir).with_status(Status::Refused)?;
-        Ok(Self {
-            admission: Arc::new(admission.with_status(Status::Refused)?),
-            tls,
-            bans: Arc::new(bans),
-        })
+    let exposed = settings.http.as_ref().filter(|http| http.token.is_none());
+    match exposed.filter(|http| !http.address.ip().to_canonical().is_loopback()) {
+        Some(http) if !settings.admission.insecure => Err(anyhow!(
+            "--http {}: others can reach it, and there is no token: set http.tokenFile",
+            http.address
+        ))
+        .with_status(Status::Refused),
+        _ => Ok(()),
     }
+}
 
-    /// Reads everything again; what cannot be read stays as it was.
-    fn reload(&self, settings: &Settings, location: &Handle) {
-        let done = |what: &str, result: anyhow::Result<()>| match result {
-            Ok(()) => tracing::info!("SIGHUP: {what} read again"),
-            Err(error) => tracing::error!("SIGHUP: {what} stay as they were: {error:#}"),
-        };
-        done("ticket keys", self.admission.reload());
-        if let Some(tls) = &self.tls {
-            done("TLS certificate and key", tls.reload());
+/// Reads the files of all locations.
+fn load(settings: &Settings) -> anyhow::Result<Vec<Loaded>> {
+    let mut all: Vec<Loaded> = Vec::new();
+    for location in &settings.locations {
+        let loaded = Loaded::load(location.clone())?;
+        if all.iter().any(|other| other.name() == loaded.name()) {
+            return Err(anyhow!(
+                "two locations are called {}; their names must differ",
+                loaded.name()
+            ))
+            .with_status(Status::Refused);
         }
-        let bans = Bans::load(&settings.journal.data_dir).map(|bans| {
-            location.send(Input::Bans {
-                bans: Arc::new(bans),
-                unix_seconds: unix_seconds(),
-            });
-        });
-        done("bans", bans);
+        all.push(loaded);
     }
-}
-
-/// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
-fn load(settings: &LocationSettings) -> anyhow::Result<(Definition, Bundle)> {
-    let files = match &settings.file {
-        Some(path) => LocationFiles::read(path).with_status(Status::Refused)?,
-        None => LocationFiles::demo(),
-    };
-    let definition = files
-        .definition(settings.tick_rate, settings.bots)
-        .with_status(Status::Refused)?;
-    let bundle = Bundle::new(files.location, settings.tick_rate, settings.bots, files.maps)
-        .with_context(|| files.file)
-        .with_status(Status::Refused)?;
-    Ok((definition, bundle))
-}
-
-fn open(settings: &JournalSettings, definition: &Definition, bundle: &Bundle) -> anyhow::Result<Opened> {
-    let opened = journal::open(&OpenOptions {
-        data_dir: &settings.data_dir,
-        location: definition.name(),
-        bundle,
-        definition,
-        new_run: settings.new_run,
-        recover: settings.recover,
-    });
-    opened.map_err(|error| {
-        anyhow::Error::new(Failure {
-            status: error.status(),
-            error: error.into(),
-        })
-    })
+    Ok(all)
 }
 
 async fn serve(
     settings: &Settings,
-    listener: TcpListener,
+    (listener, http): (TcpListener, Option<TcpListener>),
     signals: Signals,
-    entry: Entry,
-    opened: Opened,
-    bundle: &Bundle,
-) -> anyhow::Result<Report> {
-    let (ended, end) = oneshot::channel();
-    let (run, bundle) = (opened.run, bundle.encode());
-    let definition = opened.world.definition().clone();
-    let reports = reports_folder(settings, &definition, opened.run_number);
-    let kept = Folder::new(reports.clone(), run, &definition, &bundle);
-    let start = Start {
-        world: opened.world,
-        run,
-        bundle,
-        sessions: opened.sessions,
-        answers: opened.answers,
-        last_session: opened.last_session,
-        leave: opened.leave,
-        reports_max: settings
-            .location
-            .desync_reports_max
-            .saturating_sub(investigator::reports_in(&reports)),
-        nonces: opened.nonces,
-        bans: Arc::clone(&entry.bans),
-        rules: settings.location.rules.clone(),
-    };
-    let task_settings = task::Settings {
-        epoch: Instant::now(),
-        ticks_max: settings.ticks_max,
-        ahead_max: Duration::from_millis(settings.journal.ahead_ms_max),
-        reports: Some(kept),
-    };
-    let folder = settings.journal.data_dir.join(start.world.definition().name());
-    let upkeep = Upkeep::spawn(folder, settings.journal.retention)
-        .context("no thread for packing the journal")
-        .with_status(Status::Io)?;
-    let policy = settings.journal.policy(start.world.definition().tick_rate());
-    let journal = task::Journal::Kept(Box::new(opened.journal), policy);
-    let (location, thread) = task::spawn(start, journal, task_settings, move || {
-        // Nobody waits for it any more once a signal has come.
-        let _ = ended.send(());
-    })
-    .context("no thread for the location")
-    .with_status(Status::Io)?;
+    doors: Arc<Doors>,
+    locations: Vec<Prepared>,
+    mut reload: impl FnMut() -> Vec<Rules>,
+) -> anyhow::Result<Vec<LocationReport>> {
+    let epoch = Instant::now();
+    let ways: Vec<(task::Handle, task::Queue)> = locations.iter().map(|_| task::channel(epoch)).collect();
+    let named = locations.iter().zip(&ways).map(|(location, (handle, _))| {
+        let definition = location.definition();
+        (
+            definition.name().to_owned(),
+            definition.tick_rate(),
+            handle.clone(),
+        )
+    });
+    let directory = Directory::new(named);
+    let (ended, ends) = mpsc::unbounded_channel();
+    let numbers = SessionNumbers::default();
+    let mut threads = Vec::new();
+    for (place, (location, (_, queue))) in locations.into_iter().zip(ways).enumerate() {
+        let (loaded, opened) = location.into_parts();
+        let supervisor = Supervisor {
+            place,
+            directory: directory.clone(),
+            queue,
+            epoch,
+            journal: settings.journal.clone(),
+            ticks_max: settings.ticks_max,
+            numbers: numbers.clone(),
+            bans: Arc::clone(&doors.bans),
+            loaded,
+        };
+        let thread = supervisor
+            .spawn(opened, ended.clone())
+            .context("no thread for the location")
+            .with_status(Status::Io)?;
+        threads.push(thread);
+    }
     let (alive, mut all_gone) = mpsc::channel(1);
     let entrance = Entrance {
         gate: Gate::new(settings.admission.limits, crate::descriptors::connections_max()),
-        admission: Arc::clone(&entry.admission),
-        tls: entry.tls.clone(),
-        location: location.clone(),
+        admission: Arc::clone(&doors.admission),
+        tls: doors.tls.clone(),
+        directory: directory.clone(),
     };
     let accepting = tokio::spawn(listener::accept(listener, entrance, alive));
-    let reload = || entry.reload(settings, &location);
-    wait_for_end(&location, signals, reload, end).await?;
+    let reload = || {
+        doors.reload(&settings.journal.data_dir, &directory);
+        for (place, rules) in directory.iter().zip(reload()) {
+            place.handle.send(Input::Rules(Box::new(rules)));
+        }
+    };
+    let (drain, drains) = mpsc::unbounded_channel();
+    let pages = http
+        .zip(settings.http.clone())
+        .map(|(listener, settings_of_http)| {
+            let pages = http::Pages {
+                directory: directory.clone(),
+                doors: Arc::clone(&doors),
+                data_dir: settings.journal.data_dir.clone(),
+                drain: drain.clone(),
+            };
+            tokio::spawn(http::serve(
+                listener,
+                settings_of_http,
+                doors.http_tls.clone(),
+                pages,
+            ))
+        });
+    let ending = Ending {
+        directory: &directory,
+        drain: settings.drain,
+        draining_until: None,
+        stopping: false,
+    };
+    ending.wait(signals, reload, drains, ends).await;
     accepting.abort();
-    let report = tokio::task::spawn_blocking(move || thread.join())
-        .await
-        .context("waiting for the location")?
-        .map_err(|_| anyhow!("the location failed: a defect, please report it"))?
-        .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
-        .with_status(Status::Io);
-    // What it is doing can be interrupted anywhere; the next start goes on with it.
-    drop(upkeep);
+    if let Some(pages) = pages {
+        pages.abort();
+    }
+    let joined = tokio::task::spawn_blocking(move || {
+        threads
+            .into_iter()
+            .map(|thread| thread.join())
+            .collect::<Vec<_>>()
+    })
+    .await
+    .context("waiting for the locations")?;
+    let mut reports = Vec::new();
+    let mut failure = None;
+    for result in joined {
+        match result.map_err(|_| anyhow!("a location's thread failed: a defect, please report it"))? {
+            Ok(report) => reports.push(report),
+            Err(fatal) => failure = failure.or(Some(fatal)),
+        }
+    }
     // Connections end by themselves; a peer that does not read is not waited for.
     let _ = tokio::time::timeout(FAREWELL, all_gone.recv()).await;
-    report
-}
-
-/// Where the Worlds of a run that differ are kept: `DATA/LOCATION/run-000001/desyncs`.
-fn reports_folder(settings: &Settings, definition: &Definition, run: u64) -> PathBuf {
-    let location = settings.journal.data_dir.join(definition.name());
-    location.join(run_name(run)).join("desyncs")
-}
-
-/// Returns when the location has ended, by itself or because a signal came.
-async fn wait_for_end(
-    location: &Handle,
-    mut signals: Signals,
-    reload: impl Fn(),
-    end: oneshot::Receiver<()>,
-) -> anyhow::Result<()> {
-    let mut end = std::pin::pin!(end);
-    tokio::select! {
-        _ = &mut end => return Ok(()),
-        signal = signals.next(&reload) => tracing::info!("{signal}: stopping"),
-    }
-    location.send(Input::Stop);
-    // It goes on to its end: a second signal must not leave a journal that was not closed.
-    loop {
-        tokio::select! {
-            _ = &mut end => return Ok(()),
-            signal = signals.next(&reload) => tracing::warn!("{signal}: stopping already, the journal is being closed"),
-        }
+    match failure {
+        None => Ok(reports),
+        Some(fatal) => Err(fatal)
+            .context("the journal could not be kept to its end; what it could not keep was not acknowledged")
+            .with_status(Status::Io),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::admission::AdmissionSettings;
+use crate::http::HttpSettings;
 use crate::journal::policy::RETRY;
 use crate::journal::retention::Retention;
 use crate::journal::rotation::SegmentLimits;
@@ -16,16 +17,18 @@ use crate::location::Rules;
 pub(crate) struct Settings {
     /// TCP address of the game; port 0 takes a free one.
     pub(crate) listen: SocketAddr,
-    /// Address of web page and admin.
-    pub(crate) http: SocketAddr,
+    /// Admin, health and metrics; `None`: there are none.
+    pub(crate) http: Option<HttpSettings>,
     /// Who may come in.
     pub(crate) admission: AdmissionSettings,
     /// Where and how the turns are kept.
     pub(crate) journal: JournalSettings,
-    /// The location.
-    pub(crate) location: LocationSettings,
+    /// The locations; the first is the one that clients get who name none.
+    pub(crate) locations: Vec<LocationSettings>,
     /// Stop after so many ticks.
     pub(crate) ticks_max: Option<u64>,
+    /// From the announcement of the end to the end.
+    pub(crate) drain: Duration,
 }
 
 /// Where and how the turns are kept (spec 5).

@@ -40,7 +40,7 @@ impl Signals {
     }
 
     /// The name of the next one that ends the daemon; each SIGHUP before it reloads.
-    pub(super) async fn next(&mut self, reload: impl Fn()) -> &'static str {
+    pub(super) async fn next(&mut self, mut reload: impl FnMut()) -> &'static str {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return "SIGTERM",

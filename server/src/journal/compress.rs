@@ -10,10 +10,11 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::aside::folder_of;
+use super::frames::{FrameError, Frames};
 use super::index;
 use super::run::{self, PACKED_EXTENSION};
 use super::seekable::{self, UNPACKED_BYTES_MAX};
-use super::segment::{Chain, FrameError, Frames};
+use super::segment::Chain;
 use super::segment_reader::{ReadError, SegmentReader};
 
 /// Where higher levels begin to cost much more time than they save space, in a journal of turns.
@@ -46,14 +47,18 @@ pub(crate) fn compress(path: &Path) -> io::Result<PathBuf> {
     Ok(packed)
 }
 
-/// Packs the segments of a run that are not packed yet, but the last one, and finishes what a kill interrupted. Returns
-/// what was packed; a segment that cannot be is left as it is and told of.
+/// Packs the segments of a run that are not packed yet, but the last one and those in `except`, and finishes what a kill
+/// interrupted. Returns what was packed; a segment that cannot be is left as it is and told of.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub(crate) fn compress_closed(run: &Path) -> io::Result<Vec<(PathBuf, io::Result<PathBuf>)>> {
+pub(crate) fn compress_closed(
+    run: &Path,
+    except: &[PathBuf],
+) -> io::Result<Vec<(PathBuf, io::Result<PathBuf>)>> {
     let mut segments = run::segments(run)?;
     segments.pop();
+    segments.retain(|segment| !except.contains(&segment.path));
     segments.retain(|segment| {
         segment
             .path

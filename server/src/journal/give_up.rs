@@ -22,12 +22,12 @@ use serde::Serialize;
 use sim::{Definition, World};
 
 use super::aside;
+use super::frames;
 use super::playback;
 use super::record::{Nonce, Record, unix_ms};
 use super::recovery::{OpenError, at};
 use super::run::{self, RunFolder, SegmentFile};
 use super::seekable::Content;
-use super::segment;
 use super::segment_reader::{Damage, Position, ReadError, SegmentReader};
 
 /// What the names of given-up files end with.
@@ -299,7 +299,7 @@ fn count_anywhere(file: &mut File, offset: u64, given_up: &mut GivenUp) -> io::R
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(offset))?;
     file.read_to_end(&mut bytes)?;
-    for (kind, payload) in segment::whole_records(&bytes, offset) {
+    for (kind, payload) in frames::whole_records(&bytes, offset) {
         if let Ok(record) = Record::decode(kind, payload) {
             given_up.count(&record);
         }

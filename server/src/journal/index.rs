@@ -1,11 +1,9 @@
-//! Where the keyframes of a journal stand, found without reading what is between them: to begin at any tick, and to cut
-//! a journal into parts that can be verified at the same time.
+//! Where the keyframes of a journal stand, found without reading what is between them: to begin at any tick.
 //!
 //! What is found is a hint, not a proof: of a raw segment only the headers of records are looked at, of a packed one the
 //! beginning of each zstd frame. Reading from a keyframe on checks everything from there on as always; only that the
-//! keyframe follows what is before it (its chain) is taken from the keyframe itself. `Journal::read_between` closes that
-//! gap: it ends with the keyframe at which the next part begins, read as what follows. So parts that meet prove together
-//! what reading from the beginning proves.
+//! keyframe follows what is before it (its chain) is taken from the keyframe itself. Reading from the beginning takes
+//! nothing from here.
 
 use protocol::wire;
 

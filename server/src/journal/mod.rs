@@ -5,10 +5,12 @@
 //!   └──▶ Writer ── JournalThread::spawn ──▶ append(records, waiting) … close
 //! ```
 //!
-//! - [`segment`]: bytes and their framing; [`seekable`]: packed ones; [`record`]: what is in them; [`run`]: folders and names.
+//! - [`segment`]: bytes and their framing, which [`frames`] reads; [`seekable`]: packed ones; [`record`]: what is in
+//!   them; [`run`]: folders and names.
 //! - [`writer`]: the open segment; [`rotation`]: from one to the next; [`thread`]: whoever waits for writes and syncs;
 //!   [`policy`]: how long; [`disk`]: what is asked of the system.
-//! - [`recovery`]: from what is on the disk to a World that goes on; [`give_up`]: after damage, if it must be.
+//! - [`recovery`]: from what is on the disk to a World that goes on; [`give_up`]: after damage, if it must be;
+//!   [`repair`]: all but the going on.
 //! - [`sessions`]: who is there, as the records tell it.
 //! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
 //! - [`segment_reader`]: the records of a segment in their order; [`reader`]: a whole run, or a part of it, for the
@@ -18,6 +20,7 @@
 mod aside;
 pub(crate) mod compress;
 pub(crate) mod disk;
+mod frames;
 pub(crate) mod give_up;
 pub(crate) mod index;
 pub(crate) mod offline;
@@ -26,6 +29,7 @@ pub(crate) mod policy;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod recovery;
+pub(crate) mod repair;
 pub(crate) mod retention;
 pub(crate) mod rotation;
 pub(crate) mod run;
@@ -40,7 +44,7 @@ pub(crate) mod upkeep;
 pub(crate) mod writer;
 
 pub(crate) use policy::{Durability, Policy};
-pub(crate) use recovery::{OpenOptions, Opened, open};
+pub(crate) use recovery::{OpenError, OpenOptions, Opened, open};
 pub(crate) use thread::{JournalThread, Waiting};
 pub(crate) use writer::{Failure, Writer};
 

@@ -150,6 +150,11 @@ impl Journal {
         })
     }
 
+    /// The files of its segments in their order.
+    pub(crate) fn files(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
     /// Reads it from its beginning.
     ///
     /// # Errors
@@ -200,26 +205,6 @@ impl Journal {
         }
         Ok(reader)
     }
-
-    /// Reads the part from one keyframe to the next of a list: both are records of it, the first and the last, so that
-    /// the part after it begins with what this one ends with. Without `to`, to the end.
-    ///
-    /// Whoever steps Worlds must find at `to` the World that `to` records: digest and snapshot. Then parts that meet,
-    /// the first of them from the journal's first keyframe on and the last to its end, prove what reading it as a whole
-    /// proves: the chain is followed into `to`, from which the next part goes on.
-    ///
-    /// # Errors
-    /// As [`Journal::read_from`].
-    #[cfg(test)]
-    pub(crate) fn read_between(
-        &self,
-        from: &KeyframePlace,
-        to: Option<&KeyframePlace>,
-    ) -> Result<JournalReader, ReadError> {
-        let mut reader = self.read_from(from)?;
-        reader.last = to.copied();
-        Ok(reader)
-    }
 }
 
 /// Reads a journal's records across its segments; the Definition that each begins with is checked and left out.
@@ -229,8 +214,6 @@ pub(crate) struct JournalReader {
     /// Which of the files is being read.
     number: usize,
     segment: SegmentReader,
-    /// The keyframe that is the last record to read.
-    last: Option<KeyframePlace>,
     ended: bool,
     torn: Option<Torn>,
 }
@@ -244,7 +227,6 @@ impl JournalReader {
             files,
             number,
             segment,
-            last: None,
             ended: false,
             torn: None,
         })
@@ -279,8 +261,6 @@ impl JournalReader {
             if self.ended {
                 return Ok(None);
             }
-            let offset = self.segment.offset();
-            self.ended = self.is_last(offset)?;
             match self.segment.next() {
                 Ok(Some(record)) => return Ok(Some(record)),
                 Ok(None) if self.is_in_last_file() => self.ended = true,
@@ -297,19 +277,6 @@ impl JournalReader {
 
     fn is_in_last_file(&self) -> bool {
         self.number + 1 == self.files.len()
-    }
-
-    /// Whether the record at this offset is the last one wanted.
-    fn is_last(&self, offset: u64) -> Result<bool, ReadError> {
-        let Some(last) = &self.last else {
-            return Ok(false);
-        };
-        let (here, there) = ((self.number, offset), (last.segment, last.position.offset));
-        if here > there {
-            let what = format!("no record begins at {}, where a keyframe was found", there.1);
-            return Err(ReadError::Damage(self.segment.located(offset, what)));
-        }
-        Ok(here == there)
     }
 
     fn turn_page(&mut self) -> Result<(), ReadError> {

@@ -196,12 +196,7 @@ impl Opening<'_> {
         if header.definition != self.options.bundle.hash() {
             return self.begin(Some(last), "the definition is another than the last run's");
         }
-        let found = (header.ruleset, header.ruleset_hash);
-        let known = ruleset(self.options.definition);
-        if found != known {
-            let path = segment.path.clone();
-            return Err(OpenError::Ruleset { path, found, known });
-        }
+        check_ruleset(segment, header, self.options.definition)?;
         self.go_on(last, segment, given_up)
     }
 
@@ -211,17 +206,7 @@ impl Opening<'_> {
         let mut reader = SegmentReader::open(segment)?;
         let mut everybody = SessionTable::default();
         if let Some(torn) = read_to_end(&mut reader, &mut everybody)? {
-            let saved = aside::cut(&torn.at.path, torn.at.offset, "torn").map_err(at(&segment.path))?;
-            reader.end_here();
-            notes.push(format!(
-                "{}: torn tail of {} bytes at offset {}, tick {} ({}): saved as {}, cut off",
-                segment.path.display(),
-                torn.bytes,
-                torn.at.offset,
-                torn.at.tick,
-                torn.at.what,
-                saved.display()
-            ));
+            notes.push(cut_torn(&torn, &mut reader)?);
         }
         if reader.closed() == Some(CloseReason::RunEnded) {
             return self.begin(Some(run), "the last run was ended");
@@ -343,6 +328,23 @@ pub(crate) fn begin_segment_file(
     Ok(writer)
 }
 
+/// Whether this release steps the Worlds of a segment as they were stepped.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check_ruleset(
+    segment: &SegmentFile,
+    header: &Header,
+    definition: &Definition,
+) -> Result<(), OpenError> {
+    let (found, known) = ((header.ruleset, header.ruleset_hash), ruleset(definition));
+    if found == known {
+        return Ok(());
+    }
+    let path = segment.path.clone();
+    Err(OpenError::Ruleset { path, found, known })
+}
+
 /// The rules by which this release steps a World of this definition.
 fn ruleset(definition: &Definition) -> (u32, u64) {
     (sim::RULESET, sim::ruleset_hash(definition.planner()))
@@ -358,7 +360,7 @@ fn location_folder(options: &OpenOptions<'_>) -> Result<PathBuf, OpenError> {
 }
 
 /// Held until the journal is closed or the process ends, however it ends.
-fn lock(folder: &Path) -> Result<Arc<File>, OpenError> {
+pub(super) fn lock(folder: &Path) -> Result<Arc<File>, OpenError> {
     let path = folder.join(LOCK_NAME);
     let mut options = File::options();
     let file = options
@@ -374,8 +376,27 @@ fn lock(folder: &Path) -> Result<Arc<File>, OpenError> {
     }
 }
 
+/// Saves a torn tail and cuts it off; returns what people should be told. The reader then ends before it.
+pub(super) fn cut_torn(torn: &Torn, reader: &mut SegmentReader) -> Result<String, OpenError> {
+    let path = &torn.at.path;
+    let saved = aside::cut(path, torn.at.offset, "torn").map_err(at(path))?;
+    reader.end_here();
+    Ok(format!(
+        "{}: torn tail of {} bytes at offset {}, tick {} ({}): saved as {}, cut off",
+        path.display(),
+        torn.bytes,
+        torn.at.offset,
+        torn.at.tick,
+        torn.at.what,
+        saved.display()
+    ))
+}
+
 /// Reads all records; the reader then stands behind the last good one.
-fn read_to_end(reader: &mut SegmentReader, everybody: &mut SessionTable) -> Result<Option<Torn>, OpenError> {
+pub(super) fn read_to_end(
+    reader: &mut SegmentReader,
+    everybody: &mut SessionTable,
+) -> Result<Option<Torn>, OpenError> {
     loop {
         match reader.next() {
             Ok(Some(record)) => everybody.follow(&record),
@@ -402,7 +423,10 @@ fn used_tickets(run: &RunFolder) -> (Vec<Nonce>, Option<String>) {
 }
 
 /// Loads the keyframe at which the reader stands and runs the turns behind it.
-fn replay(reader: &mut SegmentReader, definition: &Definition) -> Result<(World, SessionTable), OpenError> {
+pub(super) fn replay(
+    reader: &mut SegmentReader,
+    definition: &Definition,
+) -> Result<(World, SessionTable), OpenError> {
     let mut table = SessionTable::default();
     let mut events = Vec::new();
     let offset = reader.offset();
@@ -440,7 +464,11 @@ fn check_digest(reader: &SegmentReader, offset: u64, recorded: u64, computed: u6
 }
 
 /// After a kill it may be in the system's memory only, and what it answers may be asked for (spec 5.7).
-fn sync_what_was_read(segment: &SegmentFile, run: &RunFolder, location: &Path) -> Result<(), OpenError> {
+pub(super) fn sync_what_was_read(
+    segment: &SegmentFile,
+    run: &RunFolder,
+    location: &Path,
+) -> Result<(), OpenError> {
     let file = File::open(&segment.path).map_err(at(&segment.path))?;
     file.sync_all().map_err(at(&segment.path))?;
     run::sync_folder(&run.path).map_err(at(&run.path))?;
@@ -448,7 +476,7 @@ fn sync_what_was_read(segment: &SegmentFile, run: &RunFolder, location: &Path) -
 }
 
 /// What an earlier start did not get to name.
-fn remove_temporaries(folder: &Path) -> io::Result<()> {
+pub(super) fn remove_temporaries(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -13,7 +13,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::index::{self, KeyframePlace};
+use super::recovery::{self, OpenError};
 use super::run::{self, RunFolder, SegmentFile};
 use super::segment_reader::{ReadError, SegmentReader};
 
@@ -45,7 +48,7 @@ impl Retention {
 }
 
 /// A segment that was removed, or would be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Removed {
     pub(crate) path: PathBuf,
     /// On the disk, with what was saved beside it.
@@ -69,11 +72,23 @@ pub(crate) fn prune(location: &Path, retention: &Retention, now_unix_ms: u64) ->
     Ok(removable.into_iter().map(Candidate::removed).collect())
 }
 
+/// As [`prune`], for somebody who does not hold the location's lock yet.
+///
+/// # Errors
+/// As [`prune`]; a daemon writes this location.
+pub(crate) fn lock_and_prune(
+    location: &Path,
+    retention: &Retention,
+    now_unix_ms: u64,
+) -> Result<Vec<Removed>, OpenError> {
+    let _lock = recovery::lock(location)?;
+    prune(location, retention, now_unix_ms).map_err(recovery::at(location))
+}
+
 /// What [`prune`] would remove.
 ///
 /// # Errors
 /// As [`prune`].
-#[cfg(test)]
 pub(crate) fn would_prune(
     location: &Path,
     retention: &Retention,

@@ -60,6 +60,17 @@ pub(crate) fn packed_name(segment: &Path) -> PathBuf {
     name.into()
 }
 
+/// Whether a file's name ends like a segment's, packed or not.
+pub(crate) fn is_segment_name(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str());
+    let Some(name) = name else { return false };
+    let raw = name
+        .strip_suffix(PACKED_EXTENSION)
+        .and_then(|name| name.strip_suffix('.'));
+    let ending = raw.unwrap_or(name).rsplit_once('.');
+    ending.is_some_and(|(_, ending)| ending == SEGMENT_EXTENSION)
+}
+
 /// The number of the segment that a file is, or was saved of.
 pub(crate) fn number_of(file: &Path) -> Option<u64> {
     let (segment, _) = file.file_name()?.to_str()?.split_once("-t")?;

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::frames::{self, FrameError, Frames, Skipped};
 use super::record::{CloseReason, Record};
 use super::run::{SegmentFile, packed_name};
-use super::segment::{self, Chain, FrameError, Frames, Header, Kind, Skipped};
+use super::segment::{Chain, Header, Kind};
 
 /// Bytes that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -371,7 +372,7 @@ pub(crate) struct Torn {
 /// # Errors
 /// It is damage: a record behind it was made when the place was durable. Or the file cannot be read.
 pub(crate) fn torn_or_damaged(at: Damage, end: u64) -> Result<Torn, ReadError> {
-    let proof = File::open(&at.path).and_then(|mut file| segment::proof_of_damage(&mut file, at.offset, end));
+    let proof = File::open(&at.path).and_then(|mut file| frames::proof_of_damage(&mut file, at.offset, end));
     match proof {
         Ok(None) => Ok(Torn {
             bytes: end - at.offset,

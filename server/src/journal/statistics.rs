@@ -36,6 +36,15 @@ impl Statistics {
             sync_us: histogram()?,
         })
     }
+
+    /// Adds another journal's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.rotations += other.rotations;
+        self.failed_writes += other.failed_writes;
+        self.append_us += &other.append_us;
+        self.sync_us += &other.sync_us;
+    }
 }
 
 /// Counts a time in a histogram of microseconds.

@@ -34,8 +34,9 @@ impl Upkeep {
         thread::Builder::new()
             .name("journal-upkeep".to_owned())
             .spawn(move || {
+                let mut damaged = Vec::new();
                 loop {
-                    look(&location, &retention);
+                    look(&location, &retention, &mut damaged);
                     if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
                         return;
                     }
@@ -45,7 +46,8 @@ impl Upkeep {
     }
 }
 
-fn look(location: &Path, retention: &Retention) {
+/// `damaged`: segments that are not looked at again.
+fn look(location: &Path, retention: &Retention, damaged: &mut Vec<PathBuf>) {
     match prune(location, retention, unix_ms()) {
         Ok(removed) => {
             for segment in removed {
@@ -58,12 +60,17 @@ fn look(location: &Path, retention: &Retention) {
     let Some(last) = runs.last() else {
         return;
     };
-    match compress_closed(&last.path) {
+    match compress_closed(&last.path, damaged) {
         Ok(packed) => {
             for (path, result) in packed {
                 match result {
                     Ok(packed) => tracing::info!("{}: packed", packed.display()),
-                    Err(error) => tracing::warn!(%error, "{}: not packed", path.display()),
+                    Err(error) => {
+                        tracing::warn!(%error, "{}: not packed", path.display());
+                        if error.kind() == io::ErrorKind::InvalidData {
+                            damaged.push(path);
+                        }
+                    }
                 }
             }
         }

@@ -41,7 +41,7 @@ impl Location {
             .and_then(|()| match (&hello.resume, &visitor.claims) {
                 (Some(resume), _) => self.resume(resume, hello.role, visitor, connection, out),
                 (None, Some(claims)) => self.open_by_ticket(claims, visitor, connection, out),
-                (None, None) => self.open(&hello.name, hello.role, None, connection, out),
+                (None, None) => self.open(&hello.name, hello.role, None, None, connection, out),
             });
         if let Err((code, message)) = entered {
             out.push(Output::Send(id, Parcel::Reject { code, message }));
@@ -76,7 +76,10 @@ impl Location {
                 self.take_over(number, claims, connection, out);
                 Ok(())
             }
-            None => self.open(&claims.name, claims.role, Some(claims), connection, out),
+            None => {
+                let travels = visitor.travels;
+                self.open(&claims.name, claims.role, Some(claims), travels, connection, out)
+            }
         }
     }
 
@@ -85,6 +88,7 @@ impl Location {
         name: &Name,
         role: Role,
         claims: Option<&Claims>,
+        travels: Option<u64>,
         connection: Connection,
         out: &mut Vec<Output>,
     ) -> Result<(), Refusal> {
@@ -99,9 +103,14 @@ impl Location {
         if self.is_name_of_character(name) {
             return Err((Code::REJECT_NAME_TAKEN, "a character has this name"));
         }
+        if travels.is_some_and(|number| self.roster.get_mut(number).is_some()) {
+            return Err((Code::REJECT_ALREADY_CONNECTED, "that session is here already"));
+        }
         let behaviours = self.behaviours_of(listed)?;
         let tick = self.world.tick();
-        let number = self.roster.open(name.clone(), role, claims, connection, tick);
+        let number = self
+            .roster
+            .open(travels, name.clone(), role, claims, connection, tick);
         if needs_character {
             self.inbox
                 .push_roster(number, Command::Join { name: name.clone() });
@@ -178,7 +187,7 @@ impl Location {
     }
 
     /// Sends a session away for good.
-    fn expel(
+    pub(super) fn expel(
         &mut self,
         number: u64,
         close: Code,
@@ -214,6 +223,9 @@ impl Location {
     fn check(&self, hello: &Hello, visitor: &Visitor) -> Result<(), Refusal> {
         if self.stopping {
             return Err((Code::REJECT_DRAINING, "the daemon ends"));
+        }
+        if self.draining && hello.resume.is_none() {
+            return Err((Code::REJECT_DRAINING, "the daemon ends soon"));
         }
         if self.storage.is_failing() {
             return Err((Code::REJECT_STORAGE, "it could not be recorded"));
@@ -504,12 +516,13 @@ impl Location {
     }
 
     /// The roster's Leave of this character has run.
-    pub(super) fn left(&mut self, number: u64, character: CharacterId) {
+    pub(super) fn left(&mut self, number: u64, character: CharacterId, out: &mut Vec<Output>) {
         let Some(session) = self.roster.get_mut(number) else {
             return;
         };
         if session.characters.iter().all(|own| *own == character) {
             self.roster.remove(number);
+            self.redirect(number, out);
         } else {
             session.characters.retain(|own| *own != character);
         }
@@ -537,6 +550,17 @@ impl Location {
         }
         for &character in &session.characters {
             self.inbox.push_roster(number, Command::Leave { character });
+        }
+    }
+
+    /// A session ends here to go on elsewhere; its connection stays until [`Location::redirect`] has told it where.
+    pub(super) fn end_for_travel(&mut self, number: u64, out: &mut Vec<Output>) {
+        if let Some(connection) = self.roster.disconnect(number, Phase::Leaving) {
+            self.downloads.forget(connection);
+        }
+        self.leave(number, out);
+        if self.roster.get_mut(number).is_none() {
+            self.redirect(number, out);
         }
     }
 

@@ -37,6 +37,11 @@ pub(crate) enum Source {
         /// The session.
         session: u64,
     },
+    /// An operator, by the location's number for the request.
+    Operator {
+        /// The request.
+        request: u64,
+    },
 }
 
 impl Source {
@@ -44,6 +49,8 @@ impl Source {
     fn session(self) -> u64 {
         match self {
             Self::Session { session, .. } | Self::Roster { session } => session,
+            // Nobody's: 0 is the number of no session.
+            Self::Operator { .. } => 0,
         }
     }
 
@@ -113,8 +120,22 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// The roster's own commands run in the first turn with room; they count against no session.
     pub(crate) fn push_roster(&mut self, session: u64, command: Command) {
+        self.push_own(Source::Roster { session }, command);
+    }
+
+    /// An operator's command runs in the first turn with room; how many there are is the caller's to limit.
+    pub(crate) fn push_operator(&mut self, request: u64, command: Command) {
+        self.push_own(Source::Operator { request }, command);
+    }
+
+    /// Whether something waits for the next turn.
+    pub(crate) fn has_commands(&self) -> bool {
+        !self.unscheduled.is_empty() || !self.scheduled.is_empty()
+    }
+
+    fn push_own(&mut self, source: Source, command: Command) {
         let entry = Entry {
-            source: Source::Roster { session },
+            source,
             bytes: protocol::wire::encode(&command).len(),
             command,
             per_turn: usize::MAX,
@@ -232,7 +253,7 @@ impl Inbox {
         all.into_iter()
             .filter_map(|(_, source)| match source {
                 Source::Session { session, sequence } => Some((session, sequence)),
-                Source::Roster { .. } => None,
+                Source::Roster { .. } | Source::Operator { .. } => None,
             })
             .collect()
     }
@@ -352,6 +373,7 @@ mod tests {
             .map(|entry| match entry.source {
                 Source::Session { session, sequence } => (session, sequence),
                 Source::Roster { session } => (session, 0),
+                Source::Operator { request } => (request, 0),
             })
             .collect()
     }

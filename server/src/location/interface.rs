@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::Code;
-use protocol::message::{Hello, Role, View};
+use protocol::message::{Hello, Role, Short, View};
 use protocol::ticket::Claims;
+use sim::bounded::Text;
 use sim::{CharacterId, Command, Sections, World};
 
 use super::investigator::Question;
+use super::operator::{Asked, Reply, ReplyTo};
 use super::outbox::Parcel;
-use super::roster::Token;
+use super::roster::{SessionNumbers, Token};
 use crate::admission::bans::Bans;
 use crate::journal::record::{self, Record};
 
@@ -104,6 +106,15 @@ pub(crate) enum Input {
     },
     /// The answer to [`Question::Keep`].
     ReportKept,
+    /// Its operator decides otherwise; those who are there stay.
+    Rules(Box<Rules>),
+    /// An operator asks for something.
+    Operator(Box<Asked>),
+    /// The daemon will end: everybody is told when, nobody new comes in.
+    Drain {
+        /// From now on, ms.
+        deadline_ms: u32,
+    },
     /// The daemon ends: everybody is told, nothing runs any more.
     Stop,
 }
@@ -125,6 +136,17 @@ pub(crate) enum Output {
         /// Everybody who is there.
         sessions: record::Sessions,
     },
+    /// What an operator did, into the journal.
+    Note {
+        /// The step that comes next.
+        tick: u64,
+        /// Who.
+        actor: Short,
+        /// What.
+        text: Text<{ record::NOTE_BYTES_MAX }>,
+    },
+    /// To an operator, once what is before it is kept.
+    Reply(ReplyTo, Reply),
     /// From the next broadcast on this connection gets the turns.
     Follow(ConnectionId),
     /// The turn that has just run, to all who follow.
@@ -168,6 +190,8 @@ pub(crate) struct Start {
     pub(crate) rules: Rules,
     /// Clients that may be asked for their World when their digest differs.
     pub(crate) reports_max: u32,
+    /// Numbers for sessions that no other location of the daemon gives.
+    pub(crate) numbers: SessionNumbers,
 }
 
 /// What an operator decides about a location.
@@ -179,6 +203,20 @@ pub(crate) struct Rules {
     pub(crate) lockstep_roles: Vec<Role>,
     /// What becomes of a player's character.
     pub(crate) on_leave: OnLeave,
+    /// What it does while nobody is there.
+    pub(crate) idle: Idle,
+}
+
+/// What a location without sessions does (spec 10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// It goes on.
+    Run,
+    /// Its clock holds until somebody comes.
+    Hold {
+        /// Once nobody has been there for so long, µs.
+        after_us: u64,
+    },
 }
 
 /// What becomes of the character of a player who leaves, or whose grace is over.
@@ -199,6 +237,8 @@ pub(crate) struct Visitor {
     pub(crate) address: Option<IpAddr>,
     /// The wall clock: when the tickets that were used expire.
     pub(crate) unix_seconds: u64,
+    /// The number of the session that travels here with the ticket.
+    pub(crate) travels: Option<u64>,
 }
 
 /// What has been counted since the start.
@@ -228,4 +268,22 @@ pub(crate) struct Counters {
     pub(crate) resyncs: u64,
     /// Queues dropped.
     pub(crate) drops: u64,
+}
+
+impl Counters {
+    /// Adds another location's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.ticks += other.ticks;
+        self.slips += other.slips;
+        self.holds += other.holds;
+        self.sessions += other.sessions;
+        self.resumes += other.resumes;
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.digests += other.digests;
+        self.digests_ignored += other.digests_ignored;
+        self.desyncs += other.desyncs;
+        self.resyncs += other.resyncs;
+        self.drops += other.drops;
+    }
 }

@@ -16,11 +16,14 @@ mod history;
 mod inbox;
 mod interface;
 pub(crate) mod investigator;
+pub(crate) mod operator;
 pub(crate) mod outbox;
+mod pace;
 mod reports;
 mod roster;
 mod sequences;
 mod state_feed;
+pub(crate) mod status;
 mod storage;
 pub(crate) mod task;
 #[cfg(test)]
@@ -41,15 +44,19 @@ use self::downloads::Downloads;
 use self::history::History;
 use self::inbox::Inbox;
 use self::outbox::Parcel;
+use self::pace::Pace;
 use self::reports::Reports;
 use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
 use self::storage::StorageWatch;
 use crate::admission::bans::Bans;
-use crate::journal::record::{Record, SessionState};
+use crate::journal::record::{KEYFRAME_TICKS, Record, SessionState};
 
 pub(crate) use self::inbox::character_of;
-pub(crate) use self::interface::{ConnectionId, Counters, Input, OnLeave, Output, Rules, Start, Visitor};
+pub(crate) use self::interface::{
+    ConnectionId, Counters, Idle, Input, OnLeave, Output, Rules, Start, Visitor,
+};
+pub(crate) use self::roster::SessionNumbers;
 pub(crate) use self::storage::Storage;
 
 /// See the module.
@@ -75,6 +82,14 @@ pub(crate) struct Location {
     reports: Reports,
     counters: Counters,
     storage: StorageWatch,
+    pace: Pace,
+    /// Commands of operators that wait, by their numbers.
+    operators: BTreeMap<u64, operator::Waiting>,
+    last_operator: u64,
+    /// Sessions that leave for another place: their connections, and where they go.
+    travellers: BTreeMap<u64, (ConnectionId, operator::Destination)>,
+    /// Nobody new comes in any more.
+    draining: bool,
     stopping: bool,
 }
 
@@ -94,6 +109,7 @@ impl Location {
             start.last_session,
             now_us,
         );
+        roster.share_numbers(start.numbers);
         give_behaviours_back(&mut roster, &world);
         Self {
             definition_hash: protocol::bundle::hash(&start.bundle),
@@ -118,6 +134,11 @@ impl Location {
             reports: Reports::new(start.reports_max),
             counters: Counters::default(),
             storage: StorageWatch::default(),
+            pace: Pace::default(),
+            operators: BTreeMap::new(),
+            last_operator: 0,
+            travellers: BTreeMap::new(),
+            draining: false,
             stopping: false,
             definition,
             world,
@@ -149,7 +170,7 @@ impl Location {
         encode(&ServerMessage::Clock {
             base_tick: self.clock.base_tick(),
             base_us: self.clock.base_us(),
-            state: self.storage.clock_state(),
+            state: self.clock_state(),
         })
     }
 
@@ -161,7 +182,13 @@ impl Location {
                 hello,
                 visitor,
                 token,
-            } => self.enter(connection, &hello, &visitor, token, out),
+            } => {
+                self.wake(now_us, out);
+                self.enter(connection, &hello, &visitor, token, out);
+            }
+            Input::Rules(rules) => self.rules = *rules,
+            Input::Operator(asked) => self.operate(*asked, now_us, out),
+            Input::Drain { deadline_ms } => self.drain(deadline_ms, out),
             Input::Bans { bans, unix_seconds } => self.ban(bans, unix_seconds, out),
             Input::Confirmed(connection) => {
                 if let Some(session) = self.roster.of(connection)
@@ -323,8 +350,17 @@ impl Location {
         }
     }
 
+    /// The end is near: everybody is told, nobody new comes in.
+    fn drain(&mut self, deadline_ms: u32, out: &mut Vec<Output>) {
+        self.draining = true;
+        let code = Code::CLOSE_STOPPING;
+        self.tell_everybody(&ServerMessage::Draining { code, deadline_ms }, out);
+    }
+
     fn stop(&mut self, out: &mut Vec<Output>) {
         self.stopping = true;
+        self.refuse_operators(out);
+        self.refuse_steps(out);
         for (session, sequence) in self.inbox.drain_sessions() {
             self.counters.refused += 1;
             self.answer(session, sequence, Answer::Refused(Code::REFUSED_DRAINING), out);
@@ -345,6 +381,10 @@ impl Location {
                 let (code, message) = (Code::REJECT_DRAINING, "the daemon ends");
                 out.push(Output::Send(connection.id, Parcel::Reject { code, message }));
             }
+        }
+        // What the next start goes on from.
+        if self.storage() == Storage::Kept && !self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
+            self.keyframe(out);
         }
     }
 }

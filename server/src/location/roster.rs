@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use protocol::Code;
 use protocol::message::{Resume, Role};
@@ -236,6 +238,7 @@ pub(crate) struct Roster {
     sessions: BTreeMap<u64, Session>,
     connections: BTreeMap<ConnectionId, u64>,
     last_number: u64,
+    numbers: SessionNumbers,
     /// Tickets that have opened a session, and when they expire; in the journal, too.
     nonces: BTreeMap<[u8; 16], u64>,
 }
@@ -352,17 +355,31 @@ impl Roster {
         sessions.any(|session| session.characters.contains(&character))
     }
 
-    /// Adds a session; returns its number.
+    /// From now on new sessions get numbers that no other location gives; those that are there have theirs.
+    pub(crate) fn share_numbers(&mut self, numbers: SessionNumbers) {
+        numbers.used(self.last_number);
+        self.numbers = numbers;
+    }
+
+    /// Whether nobody is there, nobody's grace runs and nobody is leaving.
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut sessions = self.sessions.values();
+        sessions.all(|session| matches!(session.phase, Phase::Away))
+    }
+
+    /// Adds a session, with the number that it brings or a new one; returns its number.
     pub(crate) fn open(
         &mut self,
+        travels: Option<u64>,
         name: Name,
         role: Role,
         claims: Option<&Claims>,
         connection: Connection,
         next_tick: u64,
     ) -> u64 {
-        let number = (self.last_number + 1).max(next_tick * NUMBERS_PER_TICK + 1);
-        self.last_number = number;
+        let floor = (self.last_number + 1).max(next_tick * NUMBERS_PER_TICK + 1);
+        let number = travels.unwrap_or_else(|| self.numbers.next(floor));
+        self.last_number = self.last_number.max(number);
         self.connections.insert(connection.id, number);
         let session = Session {
             number,
@@ -463,6 +480,26 @@ impl Roster {
             .filter(overdue)
             .map(|session| session.number)
             .collect()
+    }
+}
+
+/// Numbers of sessions that the locations of a daemon share: whoever travels keeps their number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionNumbers(Arc<AtomicU64>);
+
+impl SessionNumbers {
+    /// A number that nobody has, not below `floor`.
+    fn next(&self, floor: u64) -> u64 {
+        let next = |last: u64| (last + 1).max(floor);
+        let before = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        before.map_or(floor, next)
+    }
+
+    /// All up to this one may be somebody's.
+    fn used(&self, number: u64) {
+        self.0.fetch_max(number, Ordering::Relaxed);
     }
 }
 

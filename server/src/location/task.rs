@@ -11,23 +11,29 @@
 //!
 //! An [`Outbox`] gives out nothing before its Welcome, so turns that overtake a Welcome here wait for it there.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use protocol::Code;
-use tokio::sync::OwnedSemaphorePermit;
+use protocol::message::Short;
+use sim::Command;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::investigator::{self, Folder, Question};
+use super::operator::{Asked, Reply, ReplyTo, Request};
 use super::outbox::{Outbox, Parcel};
+use super::status::{self, Classes, Status};
 use super::{ConnectionId, Counters, Input, Location, Output, Start, Storage};
-use crate::journal::record::{CloseReason, Keyframe, Record};
+use crate::journal::record::{CloseReason, Keyframe, Note, Record, unix_ms};
 use crate::journal::statistics::{self, Statistics};
 use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
 
@@ -35,6 +41,11 @@ use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
 const INPUTS_AT_ONCE: usize = 1_024;
 /// Longest time of a turn that the summary tells from longer ones, µs.
 pub(crate) const TICK_US_MAX: u64 = 600_000_000;
+/// How often the clock of a location is looked at that is paused, or where nobody is.
+const STANDING_POLL: Duration = Duration::from_millis(500);
+const SLEEPING_POLL: Duration = Duration::from_secs(5);
+/// How often what takes longer to find out is written into the status.
+const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// How often a clock that holds is looked at.
 const HELD_POLL: Duration = Duration::from_millis(10);
 
@@ -53,6 +64,7 @@ pub(crate) struct Envelope {
 pub(crate) struct Handle {
     inputs: Sender<Envelope>,
     clock_frame: Arc<Mutex<Bytes>>,
+    status: Arc<Mutex<Status>>,
     epoch: Instant,
 }
 
@@ -80,6 +92,23 @@ impl Handle {
             .clone()
     }
 
+    /// How the location stands.
+    pub(crate) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks for something and waits for the answer; `None`: there is nobody any more who could answer.
+    pub(crate) async fn ask(&self, actor: Short, request: Request) -> Option<Reply> {
+        let (sender, answer) = oneshot::channel();
+        let reply_to = ReplyTo(sender);
+        self.send(Input::Operator(Box::new(Asked {
+            actor,
+            request,
+            reply_to,
+        })));
+        answer.await.ok()
+    }
+
     /// A handle without a location: what is sent to it comes out of the receiver.
     #[cfg(test)]
     pub(crate) fn for_test() -> (Self, Receiver<Envelope>) {
@@ -87,6 +116,7 @@ impl Handle {
         let handle = Self {
             inputs,
             clock_frame: Arc::default(),
+            status: Arc::default(),
             epoch: Instant::now(),
         };
         (handle, receiver)
@@ -119,7 +149,7 @@ pub(crate) enum Journal {
 }
 
 /// What a location has done, for the summary.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Report {
     /// What was counted.
     pub(crate) counters: Counters,
@@ -137,70 +167,115 @@ pub(crate) struct Report {
     pub(crate) digest: u64,
 }
 
-/// Starts the thread of a location. It ends after [`Input::Stop`], after its last tick, or when its journal cannot be
-/// kept; `ended` is called then.
+impl Report {
+    /// Of a location that does not run: step `tick` would come next.
+    pub(crate) fn nothing(tick: u64, digest: u64) -> Self {
+        let histogram =
+            || Histogram::new_with_bounds(1, TICK_US_MAX, 3).expect("constant bounds that are allowed");
+        Self {
+            counters: Counters::default(),
+            overruns: 0,
+            tick_us: histogram(),
+            turn_us: histogram(),
+            journal: Statistics::new().expect("constant bounds that are allowed"),
+            last_tick: tick.checked_sub(1),
+            digest,
+        }
+    }
+
+    /// Adds what another location has done.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counters.add(&other.counters);
+        self.overruns += other.overruns;
+        self.tick_us += &other.tick_us;
+        self.turn_us += &other.turn_us;
+        self.journal.add(&other.journal);
+    }
+}
+
+/// Why a location has ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// Its journal cannot be kept: the disk's failure.
+    #[error(transparent)]
+    Journal(#[from] Failure),
+    /// The system gives no thread, or no memory to count in.
+    #[error("no thread for the location: {0}")]
+    System(#[from] io::Error),
+    /// A defect: what was panicked with. Its connections have been told; nothing of the turn that failed is in the journal.
+    #[error("a defect: {0}")]
+    Panicked(String),
+}
+
+/// The way to a location, before it runs: what is sent meanwhile waits in the queue.
+pub(crate) fn channel(epoch: Instant) -> (Handle, Queue) {
+    let (inputs, queue) = mpsc::channel();
+    let handle = Handle {
+        inputs,
+        clock_frame: Arc::default(),
+        status: Arc::default(),
+        epoch,
+    };
+    (handle, Queue(queue))
+}
+
+/// What waits for a location, also while it is being started again.
+pub(crate) struct Queue(Receiver<Envelope>);
+
+impl Queue {
+    /// Waits for the next thing; `None`: nobody can send any more.
+    pub(crate) fn next(&self) -> Option<Envelope> {
+        self.0.recv().ok()
+    }
+}
+
+/// Starts a thread that [`run`]s a location; `ended` is called at its end.
 ///
 /// # Errors
 /// The system gives no thread.
 pub(crate) fn spawn(
     start: Start,
     journal: Journal,
-    mut settings: Settings,
+    settings: Settings,
     ended: impl FnOnce() + Send + 'static,
-) -> io::Result<(Handle, JoinHandle<Result<Report, Failure>>)> {
-    let (inputs, queue) = mpsc::channel();
-    let definition = start.world.definition().clone();
-    let period_us = 1_000_000 / u64::from(definition.tick_rate());
-    let location = Location::new(start, micros(settings.epoch.elapsed()));
-    let handle = Handle {
-        inputs: inputs.clone(),
-        clock_frame: Arc::new(Mutex::new(location.clock_frame())),
-        epoch: settings.epoch,
-    };
-    let delivered = Arc::new(Delivered {
-        shown: AtomicU64::new(location.next_tick()),
-        answered: AtomicU64::new(location.next_tick()),
-        times: Mutex::new(Times {
-            overruns: 0,
-            tick_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
-        }),
-        period_us,
-    });
-    let shared = Arc::clone(&delivered);
-    let release = move |release: Release| shared.deliver(release);
-    let journal = match journal {
-        Journal::Kept(writer, policy) => JournalThread::spawn(*writer, policy, release, |failure| {
-            tracing::error!(%failure, "the journal cannot be kept");
-        })?,
-        Journal::Null => JournalThread::spawn_null(release)?,
-    };
-    let task = Task {
-        investigator: investigator::spawn(definition.clone(), settings.reports.take(), inputs)?,
-        ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
-        turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
-        location,
-        queue,
-        journal,
-        delivered,
-        clock_frame: Arc::clone(&handle.clock_frame),
-        outboxes: BTreeMap::new(),
-        followers: Arc::new(Vec::new()),
-        outputs: Vec::new(),
-        settings,
-    };
+) -> io::Result<(Handle, JoinHandle<Result<Report, Failed>>)> {
+    let (handle, queue) = channel(settings.epoch);
+    let inside = handle.clone();
     let thread = thread::Builder::new()
-        .name(format!("location-{}", definition.name()))
+        .name(format!("location-{}", start.world.definition().name()))
         .spawn(move || {
-            let result = task.run();
+            let result = run(start, journal, settings, &inside, &queue);
             ended();
             result
         })?;
     Ok((handle, thread))
 }
 
-struct Task {
+/// Runs a location on this thread. It ends after [`Input::Stop`], after its last tick, or when it fails.
+///
+/// # Errors
+/// See [`Failed`].
+pub(crate) fn run(
+    start: Start,
+    journal: Journal,
+    settings: Settings,
+    handle: &Handle,
+    queue: &Queue,
+) -> Result<Report, Failed> {
+    let mut task = Task::new(start, journal, settings, handle, queue)?;
+    // What a panic leaves half done is thrown away with the task; the next one starts from the journal.
+    match catch_unwind(AssertUnwindSafe(|| task.run_to_end())) {
+        Ok(ended) => Ok(task.close(ended)?),
+        Err(panic) => {
+            task.abandon();
+            Err(Failed::Panicked(panic_message(panic.as_ref())))
+        }
+    }
+}
+
+struct Task<'a> {
     location: Location,
-    queue: Receiver<Envelope>,
+    queue: &'a Receiver<Envelope>,
     journal: JournalThread<Release>,
     delivered: Arc<Delivered>,
     investigator: Sender<Question>,
@@ -211,6 +286,10 @@ struct Task {
     outputs: Vec<Output>,
     ahead_ticks_max: u64,
     turn_us: Histogram<u64>,
+    start_error_us: Histogram<u64>,
+    status: Arc<Mutex<Status>>,
+    /// When it was written with all that takes longer to find out.
+    status_written: Option<Instant>,
     settings: Settings,
 }
 
@@ -234,6 +313,7 @@ enum Mark {
 
 enum Delivery {
     One(Arc<Outbox>, Parcel),
+    Reply(ReplyTo, Reply),
     All {
         to: Arc<Vec<(ConnectionId, Arc<Outbox>)>>,
         tick: u64,
@@ -241,14 +321,80 @@ enum Delivery {
     },
 }
 
-impl Task {
-    fn run(mut self) -> Result<Report, Failure> {
-        let ended = self.run_turns().and_then(|()| self.tell_all());
+impl<'a> Task<'a> {
+    fn new(
+        start: Start,
+        journal: Journal,
+        mut settings: Settings,
+        handle: &Handle,
+        queue: &'a Queue,
+    ) -> io::Result<Self> {
+        let definition = start.world.definition().clone();
+        let period_us = 1_000_000 / u64::from(definition.tick_rate());
+        let location = Location::new(start, micros(settings.epoch.elapsed()));
+        let clock_frame = Arc::clone(&handle.clock_frame);
+        *clock_frame.lock().unwrap_or_else(PoisonError::into_inner) = location.clock_frame();
+        let delivered = Arc::new(Delivered {
+            shown: AtomicU64::new(location.next_tick()),
+            answered: AtomicU64::new(location.next_tick()),
+            times: Mutex::new(Times {
+                overruns: 0,
+                tick_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            }),
+            period_us,
+        });
+        let shared = Arc::clone(&delivered);
+        let release = move |release: Release| shared.deliver(release);
+        let journal = match journal {
+            Journal::Kept(writer, policy) => JournalThread::spawn(*writer, policy, release, |failure| {
+                tracing::error!(%failure, "the journal cannot be kept");
+            })?,
+            Journal::Null => JournalThread::spawn_null(release)?,
+        };
+        Ok(Self {
+            investigator: investigator::spawn(
+                definition.clone(),
+                settings.reports.take(),
+                handle.inputs.clone(),
+            )?,
+            ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
+            turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            start_error_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            status: Arc::clone(&handle.status),
+            status_written: None,
+            location,
+            queue: &queue.0,
+            journal,
+            delivered,
+            clock_frame,
+            outboxes: BTreeMap::new(),
+            followers: Arc::new(Vec::new()),
+            outputs: Vec::new(),
+            settings,
+        })
+    }
+
+    fn run_to_end(&mut self) -> Result<(), Failure> {
+        self.run_turns()?;
+        self.tell_all()
+    }
+
+    /// After a panic: what was recorded before is written and let go, as after a kill; then everybody is told.
+    fn abandon(self) {
+        drop(self.journal);
+        give_up(
+            self.outboxes.values(),
+            "the location failed; it starts again from its journal",
+        );
+    }
+
+    fn close(self, ended: Result<(), Failure>) -> Result<Report, Failure> {
         let (next_tick, digest) = (self.location.next_tick(), self.location.digest());
         // Closing tells also why the journal could not be kept before.
         let closed = self.journal.close(next_tick, digest, CloseReason::Stopped);
         let journal = closed.and_then(|statistics| ended.map(|()| statistics));
-        let journal = journal.inspect_err(|_| give_up(self.outboxes.values()))?;
+        let journal =
+            journal.inspect_err(|_| give_up(self.outboxes.values(), "the journal cannot be kept"))?;
         let times = self
             .delivered
             .times
@@ -279,14 +425,58 @@ impl Task {
             }
             self.journal.check()?;
             self.watch_journal();
-            if self.location.storage() == Storage::Kept && self.now_us() >= self.location.due_us() {
+            let late_us = self.now_us().checked_sub(self.location.due_us());
+            if let Some(late_us) = late_us.filter(|_| self.location.runs()) {
                 let started = Instant::now();
+                self.start_error_us.saturating_record(late_us.max(1));
                 let tick = self.location.next_tick();
                 self.location.close_turn(self.now_us(), &mut self.outputs);
                 self.perform(Some((tick, started)))?;
                 statistics::record(&mut self.turn_us, started.elapsed());
+                self.show_status();
+            } else if !self.location.runs() {
+                let now_us = self.now_us();
+                self.location.stand_still(now_us, &mut self.outputs);
+                self.perform(None)?;
+                self.show_status();
             }
         }
+    }
+
+    /// Writes what is to be seen from outside.
+    fn show_status(&mut self) {
+        let mut status = self.location.status();
+        status.written_us = self.now_us();
+        let answered = self.delivered.answered.load(Ordering::Relaxed);
+        status.lag_ticks = status.next_tick.saturating_sub(answered);
+        let long_ago = self
+            .status_written
+            .is_none_or(|written| written.elapsed() >= STATUS_EVERY);
+        let times = self
+            .delivered
+            .times
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        status.overruns = times.overruns;
+        let tick = long_ago.then(|| Classes::of(&times.tick_us));
+        drop(times);
+        let mut shown = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.times = match tick {
+            None => std::mem::take(&mut shown.times),
+            Some(tick) => {
+                let journal = self.journal.statistics();
+                self.status_written = Some(Instant::now());
+                status::Times {
+                    tick,
+                    start_error: Classes::of(&self.start_error_us),
+                    append: Classes::of(&journal.append_us),
+                    sync: Classes::of(&journal.sync_us),
+                    journal_bytes: journal.bytes,
+                    failed_writes: journal.failed_writes,
+                }
+            }
+        };
+        *shown = status;
     }
 
     /// The daemon ends: everybody is told.
@@ -330,6 +520,8 @@ impl Task {
     /// Waits until something comes or the turn is due, and takes what is there. Returns whether the daemon ends.
     fn take_inputs(&mut self) -> Result<bool, Failure> {
         let wait = match self.location.storage() {
+            Storage::Kept if self.location.sleeps() => SLEEPING_POLL,
+            Storage::Kept if !self.location.runs() => STANDING_POLL,
             Storage::Kept => Duration::from_micros(self.location.due_us().saturating_sub(self.now_us())),
             Storage::Behind | Storage::Failing => HELD_POLL,
         };
@@ -339,12 +531,13 @@ impl Task {
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         };
         self.watch_journal();
-        let mut taken = 0;
+        let (mut taken, mut by_operator) = (0, false);
         while let Some(envelope) = next {
             if matches!(envelope.input, Input::Stop) {
                 self.perform(None)?;
                 return Ok(true);
             }
+            by_operator |= matches!(envelope.input, Input::Operator(_) | Input::Drain { .. });
             self.take(envelope);
             taken += 1;
             next = if taken < INPUTS_AT_ONCE {
@@ -352,6 +545,10 @@ impl Task {
             } else {
                 None
             };
+        }
+        if by_operator {
+            // Whoever asks next sees what was done.
+            self.show_status();
         }
         self.perform(None)?;
         Ok(false)
@@ -373,7 +570,10 @@ impl Task {
         let now = Instant::now();
         for output in std::mem::take(&mut self.outputs) {
             match output {
-                Output::Record(record) => records.push(record),
+                Output::Record(record) => {
+                    fail_if_asked(&record);
+                    records.push(record);
+                }
                 Output::Keyframe {
                     tick,
                     digest,
@@ -384,6 +584,13 @@ impl Task {
                     // The journal goes on from an earlier keyframe.
                     Err(error) => tracing::error!(tick, %error, "no keyframe"),
                 },
+                Output::Note { tick, actor, text } => records.push(Record::Note(Note {
+                    tick,
+                    unix_ms: unix_ms(),
+                    actor,
+                    text,
+                })),
+                Output::Reply(reply_to, reply) => with_sync.push(Delivery::Reply(reply_to, reply)),
                 Output::Follow(connection) => {
                     if let Some(outbox) = self.outboxes.get(&connection) {
                         Arc::make_mut(&mut self.followers).push((connection, Arc::clone(outbox)));
@@ -466,13 +673,14 @@ fn leaves(parcel: &Parcel) -> Leaves {
         Parcel::Turn { .. } | Parcel::State { .. } | Parcel::Follow { .. } | Parcel::Download(_) => {
             Leaves::WithWrite
         }
-        Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Close { .. } => Leaves::WithSync,
+        Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Redirect(_) | Parcel::Close { .. } => {
+            Leaves::WithSync
+        }
     }
 }
 
-/// The journal cannot be kept, so nothing more is told of the World; not to leave people waiting is no promise.
-fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>) {
-    let message = "the journal cannot be kept";
+/// Nothing more can be told of the World; not to leave people waiting is no promise.
+fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>, message: &'static str) {
     for outbox in outboxes {
         let parcel = match outbox.characters() {
             Some(_) => Parcel::Close {
@@ -486,6 +694,30 @@ fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>) {
         };
         outbox.push(parcel, Instant::now());
     }
+}
+
+/// What tests send to see what a defect does: an Application with this payload, to a debug build that was started with
+/// LOCKSTEPD_TEST_PANIC set.
+const TEST_PANIC: &[u8] = b"panic";
+
+/// A turn that panics before it is recorded, if a test asks for it; never in a release build.
+fn fail_if_asked(record: &Record) {
+    static ASKED: LazyLock<bool> =
+        LazyLock::new(|| cfg!(debug_assertions) && std::env::var_os("LOCKSTEPD_TEST_PANIC").is_some());
+    let fails = |command: &Command| matches!(command, Command::Application { payload, .. } if **payload == *TEST_PANIC);
+    if *ASKED
+        && let Record::Turn(turn) = record
+        && turn.commands.iter().any(fails)
+    {
+        panic!("a test asked for it at tick {}", turn.tick);
+    }
+}
+
+/// What was panicked with, if it was words.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
+    words.unwrap_or_else(|| "without a word".to_owned())
 }
 
 fn ahead_ticks(ahead_max: Duration, tick_rate: u16) -> u64 {
@@ -515,6 +747,10 @@ impl Delivered {
         for delivery in release.deliveries {
             match delivery {
                 Delivery::One(outbox, parcel) => outbox.push(parcel, started),
+                Delivery::Reply(reply_to, reply) => {
+                    // Whoever asked may have gone.
+                    let _ = reply_to.0.send(reply);
+                }
                 Delivery::All { to, tick, frame } => {
                     for (_, outbox) in to.iter() {
                         let frame = frame.clone();

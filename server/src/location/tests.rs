@@ -30,6 +30,7 @@ struct Stage {
     forgotten: Vec<ConnectionId>,
     recomputations: Vec<Recomputation>,
     kept: Vec<ClientWorld>,
+    notes: Vec<String>,
     clocks: Vec<Bytes>,
 }
 
@@ -55,7 +56,9 @@ fn start() -> Start {
             players_max: 3,
             lockstep_roles: vec![Role::Player, Role::Bot, Role::Watcher, Role::Admin],
             on_leave: OnLeave::Leave,
+            idle: Idle::Run,
         },
+        numbers: SessionNumbers::default(),
     }
 }
 
@@ -82,6 +85,7 @@ impl Stage {
             forgotten: Vec::new(),
             recomputations: Vec::new(),
             kept: Vec::new(),
+            notes: Vec::new(),
             clocks: Vec::new(),
         }
     }
@@ -130,6 +134,11 @@ impl Stage {
                     self.recomputations.push(recomputation);
                 }
                 Output::Investigate(Question::Keep(world)) => self.kept.push(*world),
+                Output::Note { text, .. } => self.notes.push(text.to_string()),
+                Output::Reply(reply_to, reply) => {
+                    // Read where it was asked.
+                    let _ = reply_to.0.send(reply);
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ use sim::bounded::List;
 use sim::{CharacterId, Command, Event, Outcome};
 
 use super::inbox::{Entry, Source};
+use super::operator::Reply;
 use super::outbox::Parcel;
 use super::roster::{self, Connection, Feed, Phase};
 use super::sequences::Answer;
@@ -48,6 +49,7 @@ impl Location {
         }
         self.resync(now_us);
         self.give_snapshots(now_us, out);
+        self.turn_ran(now_us, out);
     }
 
     /// Records the turn and sends it to all who follow; gives the commands back.
@@ -72,7 +74,7 @@ impl Location {
         let origins = sources
             .iter()
             .zip(outcomes)
-            .map(|(source, outcome)| origin(*source, *outcome));
+            .map(|(source, outcome)| self.origin(*source, *outcome));
         let commands = turn.commands.to_vec();
         out.push(Output::Record(Record::Turn(record::Turn {
             tick,
@@ -114,7 +116,7 @@ impl Location {
                     };
                     self.joined(session, character, outcome, out);
                 }
-                Command::Leave { character } => self.left(session, *character),
+                Command::Leave { character } => self.left(session, *character, out),
                 _ => {}
             }
         }
@@ -126,6 +128,9 @@ impl Location {
             if let Source::Session { session, sequence } = *source {
                 self.counters.accepted += 1;
                 self.answer(session, sequence, Answer::Accepted { tick, index, outcome }, out);
+            }
+            if let Source::Operator { request } = *source {
+                self.operator_answered(request, Reply::Ran { tick, index, outcome }, out);
             }
         }
     }
@@ -214,6 +219,25 @@ impl Location {
             sessions,
         });
     }
+
+    fn origin(&self, source: Source, outcome: Code) -> Origin {
+        match source {
+            Source::Session { session, sequence } => Origin::Session {
+                session,
+                sequence,
+                outcome,
+            },
+            Source::Roster { session } => Origin::Roster { session, outcome },
+            Source::Operator { request } => Origin::Admin {
+                actor: self
+                    .operators
+                    .get(&request)
+                    .map(|waiting| waiting.actor.clone())
+                    .unwrap_or_default(),
+                outcome,
+            },
+        }
+    }
 }
 
 fn split(entries: Vec<Entry>) -> (Vec<Source>, Vec<Command>) {
@@ -234,15 +258,4 @@ fn outcomes(events: &[Event], count: usize) -> Vec<Code> {
         }
     }
     outcomes
-}
-
-fn origin(source: Source, outcome: Code) -> Origin {
-    match source {
-        Source::Session { session, sequence } => Origin::Session {
-            session,
-            sequence,
-            outcome,
-        },
-        Source::Roster { session } => Origin::Roster { session, outcome },
-    }
 }

@@ -32,7 +32,7 @@ use crate::journal::rotation::SegmentLimits;
 use crate::journal::{Durability, OpenOptions, Policy, open};
 use crate::location::outbox::Outbox;
 use crate::location::task::{self, Envelope, Handle, Journal, Report};
-use crate::location::{ConnectionId, Input, OnLeave, Rules, Start, Visitor};
+use crate::location::{ConnectionId, Idle, Input, OnLeave, Rules, SessionNumbers, Start, Visitor};
 
 /// Measure what the journal adds to the location's ticks
 #[derive(Args)]
@@ -243,7 +243,9 @@ impl Bench<'_> {
                 players_max: self.arguments.clients as usize,
                 lockstep_roles: vec![Role::Player],
                 on_leave: OnLeave::Leave,
+                idle: Idle::Run,
             },
+            numbers: SessionNumbers::default(),
         };
         let settings = task::Settings {
             epoch: Instant::now(),

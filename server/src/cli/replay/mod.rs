@@ -7,7 +7,7 @@ mod show;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod verify;
+pub(super) mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -31,7 +31,7 @@ const FIELDS_SHOWN_MAX: usize = 20;
 
 /// The first tick at which the recording and the rules disagree.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Found {
+pub(in crate::cli) struct Found {
     pub(super) tick: u64,
     #[serde(flatten)]
     field: Difference,
@@ -44,10 +44,10 @@ pub(super) struct Found {
 }
 
 /// What has been read, and the first difference in it.
-pub(super) struct Verified {
+pub(in crate::cli) struct Verified {
     /// The step that comes next, and the digest before it as recorded.
-    pub(super) last: (u64, u64),
-    pub(super) found: Option<Found>,
+    pub(in crate::cli) last: (u64, u64),
+    pub(in crate::cli) found: Option<Found>,
 }
 
 /// From one keyframe to the next.
@@ -63,7 +63,7 @@ struct Range {
 ///
 /// # Errors
 /// Damage, unless a difference was found before it; a keyframe that is no snapshot of the definition; IO.
-pub(super) fn verify(
+pub(in crate::cli) fn verify(
     reader: &mut JournalReader,
     first: Keyframe,
     until: u64,
@@ -231,7 +231,7 @@ impl Found {
     }
 
     /// For people.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::cli) fn text(&self) -> String {
         let mut text = format!("tick {}: {} (recorded → computed)", self.tick, self.field);
         match self.keyframe {
             Some(tick) => text += &format!("\nin the keyframe of tick {tick}, the first from there on:"),

@@ -2,6 +2,7 @@
 
 mod damage;
 mod faulty;
+mod flips;
 mod give_up;
 mod packing;
 mod records;

@@ -47,7 +47,7 @@ fn check(retention: Retention, removed: usize) {
     for packed in [false, true] {
         let yard = hours();
         if packed {
-            compress_closed(&yard.run()).expect("room");
+            compress_closed(&yard.run(), &[]).expect("room");
         }
         let before = yard.segments();
         let planned = would_prune(&yard.folder(), &retention, 6 * HOUR_MS).expect("readable");

@@ -8,9 +8,10 @@ use bytes::BytesMut;
 use tempfile::TempDir;
 
 use super::memory_folder;
+use crate::journal::frames::{BadRecord, FrameError, Frames, proof_of_damage};
 use crate::journal::segment::{
-    BadRecord, Chain, FORMAT_VERSION, FrameError, Frames, HEADER_BYTES, Header, HeaderError, Kind,
-    PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, TURN_BYTES_MAX, append_record, chain_of, proof_of_damage,
+    Chain, FORMAT_VERSION, HEADER_BYTES, Header, HeaderError, Kind, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES,
+    TURN_BYTES_MAX, append_record, chain_of,
 };
 
 fn header() -> Header {

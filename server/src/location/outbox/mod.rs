@@ -53,6 +53,8 @@ pub(crate) enum Parcel {
     },
     /// Never dropped, of no particular order among turns.
     Control(Bytes),
+    /// The way to another place; not before what the session did here is kept.
+    Redirect(Bytes),
     /// The clock has changed; of no use before the Welcome, which comes with the clock of its time.
     Clock(Bytes),
     /// Never dropped; not before the turn or snapshot that contains the command.

@@ -84,7 +84,10 @@ impl Queue {
             return;
         }
         match parcel {
-            Parcel::Welcome { frame, .. } | Parcel::Control(frame) | Parcel::Clock(frame) => {
+            Parcel::Welcome { frame, .. }
+            | Parcel::Control(frame)
+            | Parcel::Redirect(frame)
+            | Parcel::Clock(frame) => {
                 self.push_control(frame);
             }
             Parcel::Reject { code, message } => self.finish(End::Reject(code, message)),

@@ -1,0 +1,357 @@
+//! The configuration (spec 10): defaults, then a file, then the environment, then flags; each later one wins.
+//!
+//! ```text
+//! lockstepd.toml ─┐
+//! LOCKSTEPD_…     ├─▶ Config (every key: its value and where it came from) ─▶ daemon::Settings
+//! flags ──────────┘
+//! ```
+//!
+//! There is one table of keys ([`keys::KEYS`]); files, environment, flags, `--print-config`, reloading and the tests of
+//! the documents all go by it.
+
+pub(crate) mod keys;
+mod layers;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use nav::Problems;
+use protocol::message::Role;
+
+use self::keys::{KEYS, Key, LOCATIONS, LOCATIONS_MAX};
+use self::layers::Layer;
+pub(crate) use self::value::Value;
+use crate::daemon::LocationSettings;
+use crate::location::{Idle, OnLeave, Rules};
+
+/// Bytes of a configuration file.
+pub(crate) const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Nobody said anything.
+    Default,
+    /// A configuration file.
+    File {
+        /// Its name.
+        name: String,
+        /// The line of the key, from 1.
+        line: usize,
+    },
+    /// A variable of the environment.
+    Variable(String),
+    /// A flag.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { name, line } => write!(f, "{name} line {line}"),
+            Self::Variable(name) => f.write_str(name),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+/// Every key with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    entries: BTreeMap<String, Entry>,
+    /// The single locations: their own keys by name.
+    locations: Vec<BTreeMap<&'static str, Entry>>,
+}
+
+impl Config {
+    /// Puts the layers on each other.
+    ///
+    /// # Errors
+    /// Every problem of every layer, with file, line and key.
+    pub(crate) fn layered(
+        file: Option<(&str, &str)>,
+        environment: impl Iterator<Item = (String, String)>,
+        flags: Vec<(&'static str, Value)>,
+    ) -> Result<Self, Problems> {
+        let mut problems = Problems::new();
+        let mut config = Self::default();
+        if let Some((name, text)) = file {
+            let layer = layers::from_file(name, text, &mut problems);
+            config.take(layer);
+        }
+        let layer = layers::from_environment(environment, &mut problems);
+        config.take(layer);
+        for (path, value) in flags {
+            let key = keys::find(path).expect("flags name keys that exist");
+            let flag = key.flag.unwrap_or("flag");
+            match value.checked(key.kind) {
+                Ok(value) => config.set(
+                    key,
+                    Entry {
+                        value,
+                        source: Source::Flag(flag),
+                    },
+                ),
+                Err(rule) => problems.push(flag, "", rule),
+            }
+        }
+        config.check_locations(&mut problems);
+        problems.or_else(|| config)
+    }
+
+    /// Reads a file and looks at the environment.
+    ///
+    /// # Errors
+    /// A file that cannot be read; every problem of every layer.
+    pub(crate) fn load(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Self, Problems> {
+        let text = file.map(read).transpose()?;
+        let file = text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::layered(file, environment, flags)
+    }
+
+    /// What a file says by itself.
+    ///
+    /// # Errors
+    /// A file that cannot be read; every problem in it.
+    pub(crate) fn of_file(path: &Path) -> Result<Self, Problems> {
+        let (name, text) = read(path)?;
+        Self::layered(Some((&name, &text)), std::iter::empty(), Vec::new())
+    }
+
+    /// The value of a key.
+    fn value(&self, path: &str) -> &Value {
+        let entry = self.entries.get(path).expect("every key has an entry");
+        &entry.value
+    }
+
+    /// Text behind a key; `None` where nothing is set.
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        match self.value(path) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A number; `None` where nothing is set.
+    pub(crate) fn number(&self, path: &str) -> Option<u64> {
+        number(self.value(path))
+    }
+
+    /// A boolean.
+    pub(crate) fn boolean(&self, path: &str) -> bool {
+        matches!(self.value(path), Value::Boolean(true))
+    }
+
+    /// A list.
+    pub(crate) fn list(&self, path: &str) -> &[String] {
+        match self.value(path) {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The locations in their order; one without a file, the demo, if none is named.
+    pub(crate) fn locations(&self) -> Vec<LocationSettings> {
+        let of = |own: &BTreeMap<&'static str, Entry>| {
+            let value = |name: &str| {
+                let entry = own.get(name).map(|entry| &entry.value);
+                entry.unwrap_or_else(|| self.value(&format!("{LOCATIONS}.{name}")))
+            };
+            let file = own.get("file").map(|entry| &entry.value);
+            LocationSettings {
+                file: match file {
+                    Some(Value::Text(path)) => Some(PathBuf::from(path)),
+                    _ => None,
+                },
+                tick_rate: number(value("tickRate")).and_then(|rate| u16::try_from(rate).ok()),
+                bots: number(value("bots")).and_then(|bots| u32::try_from(bots).ok()),
+                desync_reports_max: number(value("desyncReportsMax")).map_or(0, |reports| reports as u32),
+                rules: Rules {
+                    players_max: number(value("playersMax")).map_or(usize::MAX, |players| players as usize),
+                    lockstep_roles: roles(value("lockstepRoles")),
+                    on_leave: match value("onLeave") {
+                        Value::Text(text) if text == "stay" => OnLeave::Stay,
+                        _ => OnLeave::Leave,
+                    },
+                    idle: match value("idle") {
+                        Value::Text(text) if text == "hold" => Idle::Hold {
+                            after_us: number(value("idleSeconds")).unwrap_or_default() * 1_000_000,
+                        },
+                        _ => Idle::Run,
+                    },
+                },
+            }
+        };
+        let files = self.list("locations.files").iter().map(|path| {
+            let entry = Entry {
+                value: Value::Text(path.clone()),
+                source: Source::Default,
+            };
+            of(&BTreeMap::from([("file", entry)]))
+        });
+        let mut locations: Vec<LocationSettings> = files.collect();
+        locations.extend(self.locations.iter().map(of));
+        if locations.is_empty() {
+            locations.push(of(&BTreeMap::new()));
+        }
+        locations
+    }
+
+    /// Every key with its value and where it came from, as a configuration file; no secrets.
+    pub(crate) fn print(&self) -> String {
+        let mut printed = String::new();
+        let mut section = "";
+        for key in KEYS {
+            if key.section != section {
+                section = key.section;
+                let gap = if printed.is_empty() { "" } else { "\n" };
+                printed += &format!("{gap}[{section}]\n");
+            }
+            let entry = self.entries.get(&key.path()).expect("every key has an entry");
+            printed += &line(key, entry);
+        }
+        for location in &self.locations {
+            printed += "\n[[location]]\n";
+            for (name, entry) in location {
+                printed += &format!("{name} = {} # {}\n", entry.value, entry.source);
+            }
+        }
+        printed
+    }
+
+    /// The keys that another configuration says otherwise, `location` for the single locations.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<(String, bool)> {
+        let mut differences: Vec<(String, bool)> = KEYS
+            .iter()
+            .filter(|key| self.value(&key.path()) != other.value(&key.path()))
+            .map(|key| (key.path(), key.reload))
+            .collect();
+        let values = |config: &Self| -> Vec<BTreeMap<&'static str, Value>> {
+            let own = |own: &BTreeMap<&'static str, Entry>| {
+                own.iter()
+                    .map(|(name, entry)| (*name, entry.value.clone()))
+                    .collect()
+            };
+            config.locations.iter().map(own).collect()
+        };
+        if values(self) != values(other) {
+            differences.push((keys::LOCATION.to_owned(), false));
+        }
+        differences
+    }
+
+    fn take(&mut self, layer: Layer) {
+        for (key, entry) in layer.entries {
+            self.set(key, entry);
+        }
+        for location in layer.locations {
+            self.locations.push(
+                location
+                    .into_iter()
+                    .map(|(key, entry)| (key.name, entry))
+                    .collect(),
+            );
+        }
+    }
+
+    fn set(&mut self, key: &Key, entry: Entry) {
+        // Whoever names files names all of them.
+        if key.section == LOCATIONS && key.name == "files" && !matches!(entry.source, Source::File { .. }) {
+            self.locations.clear();
+        }
+        self.entries.insert(key.path(), entry);
+    }
+
+    fn check_locations(&self, problems: &mut Problems) {
+        let count = self.locations.len() + self.list("locations.files").len();
+        if count > LOCATIONS_MAX {
+            problems.push(
+                "configuration",
+                "",
+                format!("{count} locations, at most {LOCATIONS_MAX}"),
+            );
+        }
+    }
+}
+
+impl Default for Config {
+    /// What holds if nobody says anything.
+    fn default() -> Self {
+        let entry = |key: &Key| {
+            let value = Value::default_of(key.kind, key.default);
+            (
+                key.path(),
+                Entry {
+                    value,
+                    source: Source::Default,
+                },
+            )
+        };
+        Self {
+            entries: KEYS.iter().map(entry).collect(),
+            locations: Vec::new(),
+        }
+    }
+}
+
+/// Name and text of a configuration file.
+fn read(path: &Path) -> Result<(String, String), Problems> {
+    use std::io::Read;
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(CONFIG_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| Problems::one(&name, "", format!("cannot be read: {error}")))?;
+    if bytes.len() as u64 > CONFIG_BYTES_MAX {
+        return Err(Problems::one(
+            &name,
+            "",
+            format!("longer than {CONFIG_BYTES_MAX} bytes"),
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Problems::one(&name, "", "not UTF-8"))?;
+    Ok((name, text))
+}
+
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn roles(value: &Value) -> Vec<Role> {
+    let named = [Role::Player, Role::Bot, Role::Watcher, Role::Admin]
+        .into_iter()
+        .zip(keys::ROLES);
+    match value {
+        Value::List(items) => named
+            .filter(|(_, name)| items.iter().any(|item| item == name))
+            .map(|(role, _)| role)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn line(key: &Key, entry: &Entry) -> String {
+    let name = key.name;
+    match (&entry.value, key.secret) {
+        (Value::Unset, _) => format!("# {name} is not set\n"),
+        (_, true) => format!("# {name} is set, by {}; not shown\n", entry.source),
+        (value, false) => format!("{name} = {value} # {}\n", entry.source),
+    }
+}

@@ -1,0 +1,329 @@
+//! What an operator can do (spec 10).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use protocol::message::{ClockState, Role, Short};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sim::bounded::Text;
+
+use super::Pages;
+use super::answer::{Answer, Done, Problem, read};
+use crate::daemon::Place;
+use crate::location::operator::{Destination, Reply, Request, SessionInfo};
+use crate::session::may_send;
+
+/// How long an answer is waited for; a command of a paused location still runs later.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Who asks, unless the request says so: stands in the journal.
+const ACTOR: &str = "admin";
+/// Header that names who asks, for the journal.
+pub(super) const ACTOR_HEADER: &str = "lockstepd-actor";
+
+#[derive(Serialize)]
+pub(super) struct LocationLine {
+    name: String,
+    next_tick: u64,
+    clock: &'static str,
+    characters: usize,
+    connections: usize,
+    waiting: usize,
+    restarts: u64,
+    down: Option<String>,
+}
+
+/// All locations.
+pub(super) async fn locations(State(pages): State<Arc<Pages>>) -> Json<Vec<LocationLine>> {
+    let line = |place: &Place| {
+        let (status, condition) = (place.handle.status(), place.condition());
+        LocationLine {
+            name: place.name.clone(),
+            next_tick: status.next_tick,
+            clock: match status.clock {
+                None => "starting",
+                Some(ClockState::Running) => "running",
+                Some(ClockState::Paused) => "paused",
+                Some(ClockState::Storage) => "storage",
+                Some(ClockState::Idle) => "idle",
+            },
+            characters: status.characters,
+            connections: status.connections(),
+            waiting: status.waiting,
+            restarts: condition.restarts,
+            down: condition.down,
+        }
+    };
+    Json(pages.directory.iter().map(line).collect())
+}
+
+#[derive(Serialize)]
+pub(super) struct SessionLine {
+    session: u64,
+    subject: String,
+    name: String,
+    role: &'static str,
+    feed: Option<&'static str>,
+    state: &'static str,
+    characters: Vec<u32>,
+}
+
+/// Everybody in a location.
+pub(super) async fn sessions(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Vec<SessionLine>> {
+    let sessions = sessions_of(place(&pages, &location)?, &headers).await?;
+    let line = |session: SessionInfo| SessionLine {
+        session: session.session,
+        subject: session.subject,
+        name: session.name,
+        role: match session.role {
+            Role::Player => "player",
+            Role::Bot => "bot",
+            Role::Watcher => "watcher",
+            Role::Admin => "admin",
+        },
+        feed: session.feed,
+        state: session.state,
+        characters: session
+            .characters
+            .into_iter()
+            .map(|character| character.0)
+            .collect(),
+    };
+    Ok(Json(sessions.into_iter().map(line).collect()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommandBody {
+    command: Value,
+}
+
+/// A command in the form of `simulate --commands`: areas, obstacles, maps, characters.
+pub(super) async fn command(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Value> {
+    let place = place(&pages, &location)?;
+    let body: CommandBody = read(&body)?;
+    let line = json!({ "tick": 0, "command": body.command }).to_string();
+    let (_, command) = sim::parse_command_line("body", 1, line.as_bytes(), place.tick_rate)
+        .map_err(|problems| Problem::of_problems(&problems))?;
+    may_send(Role::Admin, &[], &command)
+        .map_err(|code| Problem::bad(format!("{code}: not for operators")))?;
+    ask(place, &headers, Request::Command(command)).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnnounceBody {
+    text: String,
+}
+
+/// A message for everybody.
+pub(super) async fn announce(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Value> {
+    let body: AnnounceBody = read(&body)?;
+    let text = Text::new(body.text).map_err(|_| Problem::bad("the text is longer than 512 bytes"))?;
+    ask(place(&pages, &location)?, &headers, Request::Announce(text)).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KickBody {
+    session: u64,
+    #[serde(default)]
+    reason: String,
+}
+
+/// Sends a session away, without grace.
+pub(super) async fn kick(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Value> {
+    let KickBody { session, reason } = read(&body)?;
+    ask(
+        place(&pages, &location)?,
+        &headers,
+        Request::Kick { session, reason },
+    )
+    .await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TravelBody {
+    session: u64,
+    /// The location.
+    to: String,
+    /// Another daemon, and the ticket for it; neither: this one.
+    #[serde(default)]
+    address: String,
+    #[serde(default)]
+    ticket: String,
+}
+
+/// Sends a session to another location, of this daemon or another.
+pub(super) async fn travel(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Value> {
+    let from = place(&pages, &location)?;
+    let body: TravelBody = read(&body)?;
+    let ticket = match (body.address.is_empty(), body.ticket.is_empty()) {
+        (false, false) => body.ticket,
+        (true, true) => {
+            let to = place(&pages, &body.to)?;
+            if to.name == from.name {
+                return Err(Problem::bad("it is there already"));
+            }
+            let sessions = sessions_of(from, &headers).await?;
+            let session = sessions.iter().find(|session| session.session == body.session);
+            let session = session.ok_or_else(|| refused("no such session"))?;
+            pages
+                .directory
+                .travels
+                .issue(session, &to.name)
+                .map_err(refused)?
+        }
+        _ => return Err(Problem::bad("address and ticket belong together")),
+    };
+    let long = |what: &str| Problem::bad(format!("{what} is too long"));
+    let to = Destination {
+        location: Text::new(body.to).map_err(|_| long("to"))?,
+        address: Text::new(body.address).map_err(|_| long("address"))?,
+        ticket: Text::new(ticket).map_err(|_| long("ticket"))?,
+    };
+    let session = body.session;
+    ask(from, &headers, Request::Travel { session, to }).await
+}
+
+/// Stops the clock.
+pub(super) async fn pause(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Value> {
+    ask(place(&pages, &location)?, &headers, Request::Pause).await
+}
+
+/// Lets the clock go on.
+pub(super) async fn resume(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Value> {
+    ask(place(&pages, &location)?, &headers, Request::Resume).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepBody {
+    turns: u32,
+}
+
+/// Runs some turns of a stopped clock.
+pub(super) async fn step(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Value> {
+    let StepBody { turns } = read(&body)?;
+    ask(place(&pages, &location)?, &headers, Request::Step(turns)).await
+}
+
+/// Records the whole World now.
+pub(super) async fn keyframe(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Value> {
+    ask(place(&pages, &location)?, &headers, Request::Keyframe).await
+}
+
+/// Ends the daemon in order, as SIGTERM does.
+pub(super) async fn drain(State(pages): State<Arc<Pages>>, headers: HeaderMap) -> Answer<Done> {
+    note(&pages, &headers, "drain").await?;
+    // Nobody receives it any more: the end has begun.
+    let _ = pages.drain.send(());
+    Ok(Json(Done { done: true }))
+}
+
+/// Writes into every journal what is no location's own.
+pub(super) async fn note(pages: &Pages, headers: &HeaderMap, text: &str) -> Result<(), Problem> {
+    let running = pages
+        .directory
+        .iter()
+        .filter(|place| place.condition().down.is_none());
+    for place in running {
+        reply(place, headers, Request::Note(text.to_owned())).await?;
+    }
+    Ok(())
+}
+
+async fn sessions_of(place: &Place, headers: &HeaderMap) -> Result<Vec<SessionInfo>, Problem> {
+    match reply(place, headers, Request::Sessions).await? {
+        Reply::Sessions(sessions) => Ok(sessions),
+        _ => Ok(Vec::new()),
+    }
+}
+
+async fn ask(place: &Place, headers: &HeaderMap, request: Request) -> Answer<Value> {
+    match reply(place, headers, request).await? {
+        Reply::Ran { tick, index, outcome } => {
+            let name = outcome.name().unwrap_or("Applied");
+            Ok(Json(
+                json!({ "tick": tick, "index": index, "outcome": outcome.0, "name": name }),
+            ))
+        }
+        Reply::Done { next_tick } => Ok(Json(json!({ "next_tick": next_tick }))),
+        Reply::Refused(reason) => Err(refused(reason)),
+        Reply::Sessions(_) => Ok(Json(Value::Null)),
+    }
+}
+
+async fn reply(place: &Place, headers: &HeaderMap, request: Request) -> Result<Reply, Problem> {
+    let actor = headers
+        .get(ACTOR_HEADER)
+        .map_or(Ok(ACTOR), |actor| actor.to_str());
+    let actor = actor.ok().and_then(|actor| Short::new(actor.to_owned()).ok());
+    let actor = actor.ok_or_else(|| Problem::bad("lockstepd-actor is at most 64 printable bytes"))?;
+    match tokio::time::timeout(ANSWER, place.handle.ask(actor, request)).await {
+        Ok(Some(reply)) => Ok(reply),
+        Ok(None) => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the location does not run",
+        )),
+        Err(_) => Err(Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "no answer within 10 s; a command that waits still runs",
+        )),
+    }
+}
+
+fn place<'a>(pages: &'a Pages, location: &str) -> Result<&'a Place, Problem> {
+    let place = pages.directory.find(location).filter(|_| !location.is_empty());
+    place.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "no such location"))
+}
+
+fn refused(reason: &str) -> Problem {
+    Problem::new(StatusCode::CONFLICT, reason)
+}

@@ -1,0 +1,214 @@
+//! Who may call (spec 10): no web page of somebody else, and nobody without the token, if there is one.
+//!
+//! A page from the network that a browser on this machine shows could call addresses of this machine. Its requests have an
+//! Origin, or (with a name that was made to point here) a Host that is not ours.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::HttpSettings;
+use super::answer::Problem;
+
+/// So many wrong tokens …
+const WRONG_MAX: u32 = 3;
+/// … lock an address for so long.
+const LOCKED: Duration = Duration::from_secs(60);
+/// Addresses that are remembered.
+const ADDRESSES_MAX: usize = 4_096;
+/// Pages that need no token: they tell nothing but whether all is well.
+const OPEN: [&str; 2] = ["/livez", "/readyz"];
+
+/// See the module.
+pub(super) struct Guard {
+    token: Option<blake3::Hash>,
+    origins: Vec<String>,
+    wrong: Mutex<BTreeMap<IpAddr, (u32, Instant)>>,
+}
+
+/// Where a request comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Caller(pub(super) SocketAddr);
+
+impl Guard {
+    pub(super) fn new(settings: &HttpSettings) -> Self {
+        let token = settings.token.as_ref();
+        Self {
+            token: token.map(|token| blake3::hash(token.as_bytes())),
+            origins: settings.origins.clone(),
+            wrong: Mutex::default(),
+        }
+    }
+
+    /// # Errors
+    /// Why not.
+    fn judge(&self, caller: IpAddr, path: &str, headers: &HeaderMap, now: Instant) -> Result<(), Problem> {
+        let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = text(header::HOST).unwrap_or_default();
+        if !self.is_ours(host) {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "not the name of this daemon: use its address",
+            ));
+        }
+        if headers.contains_key(header::ORIGIN) {
+            let origin = text(header::ORIGIN).unwrap_or_default();
+            let own = origin
+                .strip_prefix("http://")
+                .or_else(|| origin.strip_prefix("https://"));
+            if own != Some(host) && !self.origins.iter().any(|allowed| allowed == origin) {
+                return Err(Problem::new(
+                    StatusCode::FORBIDDEN,
+                    "not for pages from elsewhere",
+                ));
+            }
+        }
+        let Some(token) = &self.token else {
+            return Ok(());
+        };
+        if OPEN.contains(&path) {
+            return Ok(());
+        }
+        let shown = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        self.judge_token(token, shown, caller, now)
+    }
+
+    fn judge_token(
+        &self,
+        token: &blake3::Hash,
+        shown: Option<&str>,
+        caller: IpAddr,
+        now: Instant,
+    ) -> Result<(), Problem> {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        wrong.retain(|_, (_, last)| now.duration_since(*last) < LOCKED);
+        if wrong.get(&caller).is_some_and(|(count, _)| *count >= WRONG_MAX) || wrong.len() >= ADDRESSES_MAX {
+            let error = "too many wrong tokens: locked for a minute";
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, error));
+        }
+        let Some(shown) = shown else {
+            return Err(Problem::new(StatusCode::UNAUTHORIZED, "a bearer token is needed"));
+        };
+        // BLAKE3's comparison takes the same time wherever they differ.
+        if blake3::hash(shown.as_bytes()) == *token {
+            wrong.remove(&caller);
+            return Ok(());
+        }
+        let (count, last) = wrong.entry(caller).or_insert((0, now));
+        (*count, *last) = (*count + 1, now);
+        tracing::warn!(%caller, wrong = *count, "a wrong token for the admin pages");
+        Err(Problem::new(StatusCode::UNAUTHORIZED, "not the token"))
+    }
+
+    /// An address is nobody's name; of names only those that cannot be pointed here by others.
+    fn is_ours(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.parse::<u16>().is_ok() => name,
+            _ => host,
+        };
+        let name = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'))
+            .unwrap_or(name);
+        let allowed = |origin: &String| {
+            let rest = origin.split_once("://").map(|(_, rest)| rest);
+            rest == Some(host)
+        };
+        name == "localhost" || name.parse::<IpAddr>().is_ok() || self.origins.iter().any(allowed)
+    }
+}
+
+/// Lets a request through, or answers it.
+pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let caller = request
+        .extensions()
+        .get::<Caller>()
+        .map(|caller| caller.0.ip().to_canonical());
+    let caller = caller.unwrap_or(IpAddr::from([0, 0, 0, 0]));
+    match guard.judge(caller, request.uri().path(), request.headers(), Instant::now()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(token: Option<&str>) -> Guard {
+        Guard::new(&HttpSettings {
+            address: SocketAddr::from(([127, 0, 0, 1], 7780)),
+            token: token.map(str::to_owned),
+            origins: vec!["https://admin.example.org".to_owned()],
+        })
+    }
+
+    fn status(guard: &Guard, path: &str, headers: &[(&'static str, &str)], now: Instant) -> u16 {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().expect("a header"));
+        }
+        match guard.judge(IpAddr::from([192, 0, 2, 1]), path, &map, now) {
+            Ok(()) => 200,
+            Err(problem) => problem.into_response().status().as_u16(),
+        }
+    }
+
+    #[test]
+    fn no_page_of_somebody_else_may_call() {
+        let guard = guard(None);
+        let check = |host: &str, origin: Option<&str>, expected: u16| {
+            let mut headers = vec![("host", host)];
+            headers.extend(origin.map(|origin| ("origin", origin)));
+            assert_eq!(
+                status(&guard, "/api/bans", &headers, Instant::now()),
+                expected,
+                "{headers:?}"
+            );
+        };
+        check("127.0.0.1:7780", None, 200);
+        check("[::1]:7780", None, 200);
+        check("localhost:7780", Some("http://localhost:7780"), 200);
+        check("admin.example.org", Some("https://admin.example.org"), 200);
+        check("127.0.0.1:7780", Some("https://admin.example.org"), 200);
+        check("evil.example.org:7780", None, 403);
+        check("evil.example.org", Some("http://evil.example.org"), 403);
+        check("127.0.0.1:7780", Some("http://evil.example.org"), 403);
+        check("127.0.0.1:7780", Some("null"), 403);
+        check("", None, 403);
+    }
+
+    #[test]
+    fn three_wrong_tokens_lock_an_address_for_a_minute() {
+        let guard = guard(Some("right"));
+        let start = Instant::now();
+        let check = |path: &str, token: Option<&str>, seconds: u64, expected: u16| {
+            let token = token.map(|token| format!("Bearer {token}"));
+            let mut headers = vec![("host", "127.0.0.1")];
+            headers.extend(token.as_deref().map(|token| ("authorization", token)));
+            let now = start + Duration::from_secs(seconds);
+            assert_eq!(
+                status(&guard, path, &headers, now),
+                expected,
+                "{headers:?} at {seconds} s"
+            );
+        };
+        check("/metrics", Some("right"), 0, 200);
+        check("/metrics", None, 0, 401);
+        check("/metrics", Some("wrong"), 1, 401);
+        check("/metrics", Some("right"), 1, 200);
+        for _ in 0..3 {
+            check("/metrics", Some("wrong"), 2, 401);
+        }
+        check("/metrics", Some("right"), 3, 429);
+        check("/livez", None, 3, 200);
+        check("/metrics", Some("right"), 61, 429);
+        check("/metrics", Some("right"), 62, 200);
+    }
+}

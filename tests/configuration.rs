@@ -1,0 +1,62 @@
+//! Where the daemon's settings come from, and what is said about those that are wrong.
+
+use tempfile::tempdir;
+
+use crate::harness::{lockstepd, run, text};
+
+#[test]
+fn every_problem_of_a_configuration_is_explained() {
+    let folder = tempdir().expect("a folder");
+    let file = folder.path().join("lockstepd.toml");
+    std::fs::write(
+        &file,
+        "[journal]\nintervalMs = \"fast\"\n[htpp]\n[locations]\nfiles = [\"none.json\"]\n",
+    )
+    .expect("a file");
+    let file = file.to_str().expect("a UTF-8 path");
+    for (arguments, status) in [
+        (vec!["check", file], 2),
+        (vec!["serve", "--config", file], 78),
+        (vec!["serve", "--config", file, "--print-config"], 78),
+    ] {
+        let output = run(&arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
+        for expected in [
+            "lockstepd.toml: line 2: journal.intervalMs: a whole number from 1 to 1000 is expected",
+            "lockstepd.toml: line 3: htpp: no such table (did you mean http)",
+        ] {
+            assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+        }
+    }
+    std::fs::write(file, "[locations]\nfiles = [\"none.json\"]\n").expect("a file");
+    let output = run(&["check", file]);
+    assert!(
+        text(&output.stderr).contains("none.json"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn the_effective_configuration_says_where_it_came_from() {
+    let folder = tempdir().expect("a folder");
+    let file = folder.path().join("lockstepd.toml");
+    std::fs::write(&file, "[http]\ntoken = \"secret\"\n[log]\nlevel = \"debug\"\n").expect("a file");
+    let output = lockstepd(&["serve", "--print-config", "--listen", "127.0.0.1:9", "--config"])
+        .arg(&file)
+        .env("LOCKSTEPD_JOURNAL__DURABILITY", "os")
+        .output()
+        .expect("the binary starts");
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for expected in [
+        "listen = \"127.0.0.1:9\" # --listen\n",
+        "durability = \"os\" # LOCKSTEPD_JOURNAL__DURABILITY\n",
+        "aheadMsMax = 2000 # default\n",
+        "lockstepd.toml line 4\n",
+    ] {
+        assert!(printed.contains(expected), "{expected} in {printed}");
+    }
+    assert!(!printed.contains("secret"), "{printed}");
+}
