@@ -81,6 +81,8 @@ impl Yard {
                 "--json",
                 "--listen",
                 "127.0.0.1:0",
+                "--http",
+                "off",
                 "--tick-rate",
                 TICK_RATE,
                 "--data-dir",
