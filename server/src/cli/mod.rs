@@ -75,7 +75,7 @@ enum Command {
 }
 
 /// Parses the command line, runs the command, reports its error.
-pub(crate) fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let parsed = description()
         .try_get_matches()
         .and_then(|matches| CommandLine::from_arg_matches(&matches));

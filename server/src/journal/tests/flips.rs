@@ -1,7 +1,7 @@
 //! Bits that change on the disk, against a whole start: a journal opens at a prefix with its true digest, or is refused
 //! and left alone, or the bit is harmless. Nothing is ever skipped.
 //!
-//! `LOCKSTEPD_FLIPS=100000 cargo test -p server --release --bin lockstepd flips` tries so many random ones in a large
+//! `LOCKSTEPD_FLIPS=100000 cargo test -p server --release --lib flips` tries so many random ones in a large
 //! journal.
 
 use std::fs;
