@@ -1,0 +1,120 @@
+//! Coming in: who gets the World, who is told why not.
+
+use super::*;
+
+#[test]
+fn a_joiner_gets_the_world_after_its_join_and_every_turn_from_it() {
+    let mut stage = Stage::new(start());
+    stage.turns(3);
+    stage.enter(1, hello("Ann"));
+    assert!(stage.sent(1).is_empty(), "the Join waits for its turn");
+    stage.turns(2);
+    let sent = stage.sent(1);
+    let kinds: Vec<&str> = sent
+        .iter()
+        .map(|parcel| match parcel {
+            Parcel::Welcome { .. } => "welcome",
+            Parcel::Control(_) => "clock",
+            Parcel::Download(download) if download.snapshot_tick == Some(4) => "snapshot 4",
+            Parcel::Turn { tick: 4, .. } => "turn 4",
+            _ => "something else",
+        })
+        .collect();
+    assert_eq!(kinds, ["welcome", "clock", "snapshot 4", "turn 4"]);
+    assert_eq!(stage.players(), ["Ann"]);
+
+    let kinds: Vec<&str> = stage
+        .records
+        .iter()
+        .map(|record| match record {
+            Record::Turn(turn) if turn.commands.is_empty() => "turn",
+            Record::Turn(turn) => {
+                let session = 3 * 1_024 + 1;
+                let outcome = Code::APPLIED;
+                assert_eq!(turn.origins[..], [Origin::Roster { session, outcome }]);
+                "turn with the Join"
+            }
+            Record::Session(session) if session.state == SessionState::Open => "session",
+            _ => "something else",
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        ["turn", "turn", "turn", "turn with the Join", "session", "turn"]
+    );
+}
+
+#[test]
+fn whoever_may_not_come_in_is_told_why() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    let mut check = |hello: Hello, expected: Code| {
+        let described = format!("{hello:?}");
+        stage.enter(50, hello);
+        stage.turns(1);
+        assert_eq!(stage.end(50), Some(expected), "{described}");
+        stage.forgotten.clear();
+    };
+    check(hello("ANN"), Code::REJECT_NAME_TAKEN);
+    check(hello("guard aldo"), Code::REJECT_NAME_TAKEN);
+    check(hello(""), Code::REJECT_NAME_INVALID);
+    check(hello(" Bob"), Code::REJECT_NAME_INVALID);
+    check(hello("Bob\u{202e}"), Code::REJECT_NAME_INVALID);
+    let watcher_with_bad_name = Hello {
+        role: Role::Watcher,
+        ..hello("\u{1b}[2J")
+    };
+    check(watcher_with_bad_name, Code::REJECT_NAME_INVALID);
+    let admin = Hello {
+        role: Role::Admin,
+        ..hello("Bob")
+    };
+    check(admin, Code::REJECT_ROLE_NOT_ALLOWED);
+    let elsewhere = Hello {
+        location: Text::cut("elsewhere"),
+        ..hello("Bob")
+    };
+    check(elsewhere, Code::REJECT_UNKNOWN_LOCATION);
+    stage.join(2, "Bob");
+    stage.join(3, "Cem");
+    stage.enter(4, hello("Dora"));
+    assert_eq!(stage.end(4), Some(Code::REJECT_FULL));
+    let watcher = Hello {
+        role: Role::Watcher,
+        ..hello("")
+    };
+    stage.enter(5, watcher);
+    assert_eq!(
+        stage.welcome(5).characters.len(),
+        0,
+        "who only watches needs no place"
+    );
+    stage.take(Input::Stop);
+    stage.enter(6, hello("Dora"));
+    assert_eq!(stage.end(6), Some(Code::REJECT_DRAINING));
+}
+
+#[test]
+fn whoever_hangs_up_while_joining_never_was_there() {
+    let mut stage = Stage::new(start());
+    stage.enter(1, hello("Ann"));
+    stage.take(Input::Gone(connection(1)));
+    stage.turns(1);
+    assert!(stage.players().is_empty());
+    stage.join(2, "Ann");
+}
+
+#[test]
+fn those_who_watch_answers_alone_get_them() {
+    let mut stage = Stage::new(start());
+    let answers = Hello {
+        feed: message::Feed::Answers,
+        ..hello("Ann")
+    };
+    stage.enter(1, answers);
+    stage.turns(1);
+    let welcome = stage.welcome(1);
+    stage.command(1, 1, stop(&welcome));
+    stage.turns(1);
+    assert_eq!(stage.answers(1), [(1, Ok(1))]);
+}

@@ -1,0 +1,250 @@
+//! The core of a location, driven by hand: inputs and times in, outputs out.
+
+mod commands;
+mod desync;
+mod ending;
+mod joining;
+mod observers;
+mod sessions;
+mod slow;
+mod storage;
+
+use std::collections::BTreeMap;
+
+use protocol::FrameReader;
+use protocol::Origin;
+use protocol::message::{self, Area, Hello, Need, Resume, Role, View, Welcome};
+use sim::CharacterId;
+use sim::bounded::Text;
+
+use super::history::Recomputation;
+use super::investigator::Question;
+use super::reports::ClientWorld;
+use super::*;
+use crate::location_files::LocationFiles;
+
+const TICK_US: u64 = 100_000;
+
+/// A location on the demo map without bots, and all that its connections were sent.
+struct Stage {
+    location: Location,
+    now_us: u64,
+    outputs: Vec<Output>,
+    records: Vec<Record>,
+    parcels: BTreeMap<ConnectionId, Vec<Parcel>>,
+    followers: Vec<ConnectionId>,
+    forgotten: Vec<ConnectionId>,
+    recomputations: Vec<Recomputation>,
+    kept: Vec<ClientWorld>,
+    notes: Vec<String>,
+    clocks: Vec<Bytes>,
+}
+
+fn definition() -> Definition {
+    LocationFiles::demo()
+        .definition(None, Some(0))
+        .expect("the demo is valid")
+}
+
+fn start() -> Start {
+    Start {
+        world: World::new(&definition()),
+        run: [7; 16],
+        bundle: vec![1; 100],
+        sessions: Vec::new(),
+        answers: Vec::new(),
+        last_session: 0,
+        leave: Vec::new(),
+        reports_max: 2,
+        nonces: Vec::new(),
+        bans: Arc::default(),
+        rules: Rules {
+            players_max: 3,
+            lockstep_roles: vec![Role::Player, Role::Bot, Role::Watcher, Role::Admin],
+            on_leave: OnLeave::Leave,
+            idle: Idle::Run,
+        },
+        numbers: SessionNumbers::default(),
+    }
+}
+
+fn hello(name: &str) -> Hello {
+    Hello {
+        definition: Need::No,
+        ..Hello::new(Text::cut("test"), Text::cut(name))
+    }
+}
+
+fn connection(number: u64) -> ConnectionId {
+    ConnectionId(number)
+}
+
+impl Stage {
+    fn new(start: Start) -> Self {
+        Self {
+            location: Location::new(start, 0),
+            now_us: 0,
+            outputs: Vec::new(),
+            records: Vec::new(),
+            parcels: BTreeMap::new(),
+            followers: Vec::new(),
+            forgotten: Vec::new(),
+            recomputations: Vec::new(),
+            kept: Vec::new(),
+            notes: Vec::new(),
+            clocks: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        self.location.take(input, self.now_us, &mut self.outputs);
+        self.sort();
+    }
+
+    fn turns(&mut self, count: usize) {
+        for _ in 0..count {
+            self.now_us = self.location.due_us();
+            self.location.close_turn(self.now_us, &mut self.outputs);
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        for output in std::mem::take(&mut self.outputs) {
+            match output {
+                Output::Record(record) => self.records.push(record),
+                Output::Keyframe { sessions, .. } => self.records.push(Record::Sessions(sessions)),
+                Output::Follow(connection) => self.followers.push(connection),
+                Output::Broadcast { tick, frame } => {
+                    for follower in &self.followers {
+                        let frame = frame.clone();
+                        self.parcels
+                            .entry(*follower)
+                            .or_default()
+                            .push(Parcel::Turn { tick, frame });
+                    }
+                }
+                Output::Send(connection, parcel) => {
+                    assert!(
+                        !self.forgotten.contains(&connection),
+                        "{parcel:?} for {connection:?}, which is gone"
+                    );
+                    self.parcels.entry(connection).or_default().push(parcel);
+                }
+                Output::Clock(frame) => self.clocks.push(frame),
+                Output::Forget(connection) => {
+                    self.followers.retain(|follower| *follower != connection);
+                    self.forgotten.push(connection);
+                }
+                Output::Investigate(Question::Sections(recomputation)) => {
+                    self.recomputations.push(recomputation);
+                }
+                Output::Investigate(Question::Keep(world)) => self.kept.push(*world),
+                Output::Note { text, .. } => self.notes.push(text.to_string()),
+                Output::Reply(reply_to, reply) => {
+                    // Read where it was asked.
+                    let _ = reply_to.0.send(reply);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, number: u64, hello: Hello) {
+        self.take(Input::Enter {
+            connection: connection(number),
+            hello: Box::new(hello),
+            visitor: Visitor::default(),
+            token: [number as u8; 16],
+        });
+    }
+
+    /// A player who has joined.
+    fn join(&mut self, number: u64, name: &str) -> Welcome {
+        self.enter(number, hello(name));
+        self.turns(1);
+        self.welcome(number)
+    }
+
+    fn resume(&mut self, number: u64, resume: Resume) {
+        let hello = Hello {
+            resume: Some(resume),
+            ..hello("")
+        };
+        self.enter(number, hello);
+    }
+
+    fn command(&mut self, number: u64, sequence: u64, command: Command) {
+        self.take(Input::Command {
+            connection: connection(number),
+            sequence,
+            at_tick: None,
+            command: Ok(command),
+        });
+    }
+
+    /// What a connection was sent since it was last asked for.
+    fn sent(&mut self, number: u64) -> Vec<Parcel> {
+        self.parcels.remove(&connection(number)).unwrap_or_default()
+    }
+
+    /// The same, as messages; large things, turns and ends are left out.
+    fn messages(&mut self, number: u64) -> Vec<ServerMessage> {
+        let mut reader = FrameReader::new(protocol::frame::FRAME_BYTES_FROM_SERVER_MAX);
+        for parcel in self.sent(number) {
+            match parcel {
+                Parcel::Welcome { frame, .. } | Parcel::Control(frame) | Parcel::Answer { frame, .. } => {
+                    reader.feed(&frame);
+                }
+                Parcel::State { frames, .. } => reader.feed(&frames),
+                _ => {}
+            }
+        }
+        std::iter::from_fn(|| reader.next_payload().expect("whole frames"))
+            .map(|payload| protocol::wire::decode_server(&payload).expect("a message"))
+            .collect()
+    }
+
+    /// The Welcome among what a connection was sent; the rest is forgotten.
+    fn welcome(&mut self, number: u64) -> Welcome {
+        let messages = self.messages(number);
+        let welcome = messages.iter().find_map(|message| match message {
+            ServerMessage::Welcome(welcome) => Some((**welcome).clone()),
+            _ => None,
+        });
+        welcome.unwrap_or_else(|| panic!("no Welcome among {messages:?}"))
+    }
+
+    /// Why a connection was not let in or was closed.
+    fn end(&mut self, number: u64) -> Option<Code> {
+        self.sent(number).iter().find_map(|parcel| match parcel {
+            Parcel::Reject { code, .. } | Parcel::Close { code, .. } => Some(*code),
+            _ => None,
+        })
+    }
+
+    /// Answers as (sequence, tick or code).
+    fn answers(&mut self, number: u64) -> Vec<(u64, Result<u64, Code>)> {
+        let messages = self.messages(number).into_iter();
+        messages
+            .filter_map(|message| match message {
+                ServerMessage::Accepted { sequence, tick, .. } => Some((sequence, Ok(tick))),
+                ServerMessage::Refused { sequence, code, .. } => Some((sequence, Err(code))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn players(&self) -> Vec<String> {
+        let players = self.location.world.characters().iter();
+        players
+            .filter(|character| character.kind == sim::Kind::Player)
+            .map(|character| character.name.to_string())
+            .collect()
+    }
+}
+
+fn stop(welcome: &Welcome) -> Command {
+    Command::Stop {
+        character: welcome.characters[0],
+    }
+}
