@@ -1,0 +1,206 @@
+//! A connection over a pipe, with a clock that stands still: how each misdeed ends, and what the location hears.
+
+use std::sync::mpsc::Receiver;
+
+use bytes::Bytes;
+use protocol::message::{Need, Resume};
+use protocol::{ClientMessage, ServerMessage, wire};
+use sim::CharacterId;
+use sim::bounded::Text;
+use tokio::io::{AsyncWriteExt, DuplexStream};
+
+use super::listening::FRAME_DEADLINE;
+use super::*;
+use crate::location::outbox::Parcel;
+use crate::location::task::Handle;
+
+fn hello() -> Hello {
+    Hello {
+        definition: Need::No,
+        ..Hello::new(Text::cut("test"), Text::cut("Ann"))
+    }
+}
+
+fn client_frame(message: &ClientMessage) -> Vec<u8> {
+    protocol::frame::encode_client(message).expect("small").to_vec()
+}
+
+/// A served connection: what the test writes to and reads from, and what reaches the location.
+async fn connect() -> (DuplexStream, Receiver<Envelope>) {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (handle, inputs) = Handle::for_test();
+    let guest = Guest {
+        connection: ConnectionId(1),
+        address: None,
+        deadline: Instant::now() + HANDSHAKE_DEADLINE,
+        admission: Arc::default(),
+        directory: Directory::for_test(handle),
+    };
+    tokio::spawn(serve(theirs, guest, ()));
+    (ours, inputs)
+}
+
+/// All messages until the connection ends.
+async fn messages(stream: &mut DuplexStream) -> Vec<ServerMessage> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.expect("a pipe");
+    let mut frames = FrameReader::new(protocol::frame::FRAME_BYTES_FROM_SERVER_MAX);
+    frames.feed(&bytes);
+    std::iter::from_fn(|| frames.next_payload().expect("whole frames"))
+        .map(|payload| wire::decode_server(&payload).expect("a message"))
+        .collect()
+}
+
+/// Says Hello and is admitted with character 1.
+async fn admitted() -> (DuplexStream, Receiver<Envelope>, Arc<Outbox>) {
+    let (mut stream, inputs) = connect().await;
+    let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
+    stream.write_all(&hello).await.expect("a pipe");
+    let outbox = loop {
+        if let Ok(envelope) = inputs.try_recv() {
+            assert!(matches!(envelope.input, Input::Enter { .. }));
+            break envelope.outbox.expect("replies go somewhere");
+        }
+        tokio::task::yield_now().await;
+    };
+    let frame = Bytes::from_static(b"");
+    let characters = vec![CharacterId(1)];
+    outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+    (stream, inputs, outbox)
+}
+
+/// Is admitted and writes this; how the connection ends.
+async fn check_close(after_welcome: &[u8], expected: Code) {
+    let (mut stream, _inputs, _outbox) = admitted().await;
+    stream.write_all(after_welcome).await.expect("a pipe");
+    match messages(&mut stream).await.last() {
+        Some(ServerMessage::Close { code, .. }) => assert_eq!(*code, expected),
+        other => panic!("{other:?} after {after_welcome:02x?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_misdeed_has_its_code() {
+    let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
+    let resync = client_frame(&ClientMessage::Resync);
+    let trailing = [&[2, 0, 0, 0][..], &resync[4..], &[0]].concat();
+    check_close(&hello, Code::CLOSE_UNEXPECTED).await;
+    check_close(&[0, 0, 0, 0], Code::CLOSE_BAD_FRAME).await;
+    check_close(&[1, 0, 0, 0, 99], Code::CLOSE_BAD_FRAME).await;
+    check_close(&trailing, Code::CLOSE_BAD_FRAME).await;
+    check_close(&[1, 0x40, 0, 0], Code::CLOSE_FRAME_TOO_LARGE).await;
+    check_close(&[0xff, 0xff, 0xff, 0xff], Code::CLOSE_FRAME_TOO_LARGE).await;
+    check_close(&[], Code::CLOSE_IDLE).await;
+    check_close(&[8, 0, 0, 0, 4], Code::CLOSE_BAD_FRAME).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_says_nothing_is_let_go() {
+    let (mut stream, inputs) = connect().await;
+    let begun = Instant::now();
+    stream.write_all(&[1]).await.expect("a pipe");
+    assert_eq!(messages(&mut stream).await, []);
+    assert!(begun.elapsed() >= HANDSHAKE_DEADLINE);
+    assert!(inputs.try_recv().is_err(), "the location never hears of it");
+}
+
+/// A process that is stopped sees that a deadline is over before it sees what came in time.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_has_a_last_look() {
+    let ping = client_frame(&ClientMessage::Ping { nonce: 1 });
+    let late = LAST_LOOK / 2;
+    let check = async |pause: Duration, survives: bool| {
+        let (mut stream, _inputs, _outbox) = admitted().await;
+        tokio::time::sleep(pause).await;
+        let _ = stream.write_all(&ping).await;
+        tokio::time::sleep(IDLE_DEADLINE / 2).await;
+        let _ = stream.write_all(&client_frame(&ClientMessage::Resync)).await;
+        stream.shutdown().await.expect("a pipe");
+        let closed = matches!(
+            messages(&mut stream).await.last(),
+            Some(ServerMessage::Close {
+                code: Code::CLOSE_IDLE,
+                ..
+            })
+        );
+        assert_eq!(!closed, survives, "after {pause:?}");
+    };
+    check(IDLE_DEADLINE + late, true).await;
+    check(IDLE_DEADLINE + 2 * LAST_LOOK, false).await;
+
+    // Bytes that trickle in do not get one look after the other.
+    let (mut stream, _inputs, _outbox) = admitted().await;
+    let begun = Instant::now();
+    stream.write_all(&1_000_u32.to_le_bytes()).await.expect("a pipe");
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    let trickle = tokio::spawn(async move {
+        while writing.write_all(&[0]).await.is_ok() {
+            tokio::time::sleep(late).await;
+        }
+    });
+    let mut bytes = Vec::new();
+    reading.read_to_end(&mut bytes).await.expect("a pipe");
+    assert!((FRAME_DEADLINE..FRAME_DEADLINE + SILENCE_MAX).contains(&begun.elapsed()));
+    trickle.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_hello_opens() {
+    let (mut stream, inputs) = connect().await;
+    stream
+        .write_all(&client_frame(&ClientMessage::Ping { nonce: 70_000 }))
+        .await
+        .expect("a pipe");
+    let replies = messages(&mut stream).await;
+    let code = match replies.as_slice() {
+        [ServerMessage::Reject { code, .. }] => *code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code, Code::REJECT_NOT_THIS_PROTOCOL);
+    assert!(inputs.try_recv().is_err(), "the location never hears of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_frame_after_a_resume_confirms_it() {
+    let (mut stream, inputs) = connect().await;
+    let resume = Resume {
+        session: 1,
+        token: [0; 16],
+        run: [0; 16],
+        next_tick: 0,
+        digest: 0,
+    };
+    let hello = Hello {
+        resume: Some(resume),
+        ..hello()
+    };
+    let bytes = [
+        client_frame(&ClientMessage::Hello(Box::new(hello))),
+        client_frame(&ClientMessage::Resync),
+        client_frame(&ClientMessage::Goodbye),
+    ];
+    stream.write_all(&bytes.concat()).await.expect("a pipe");
+    let mut heard = Vec::new();
+    while heard.len() < 4 {
+        match inputs.try_recv() {
+            Ok(envelope) => {
+                if let Some(outbox) = envelope.outbox {
+                    let (frame, characters) = (Bytes::new(), Vec::new());
+                    outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+                }
+                heard.push(envelope.input);
+            }
+            Err(_) => tokio::task::yield_now().await,
+        }
+    }
+    // What was said before the Welcome is heard after it.
+    assert!(matches!(
+        heard[..],
+        [
+            Input::Enter { .. },
+            Input::Confirmed(_),
+            Input::Resync(_),
+            Input::Goodbye(_)
+        ]
+    ));
+}
