@@ -11,36 +11,38 @@
 //!
 //! An [`Outbox`] gives out nothing before its Welcome, so turns that overtake a Welcome here wait for it there.
 
+mod delivery;
+mod handle;
+mod perform;
+mod report;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use protocol::Code;
-use protocol::message::Short;
-use sim::Command;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use self::delivery::{Delivered, Release, Times, give_up};
+pub(crate) use self::handle::{Envelope, Handle, Queue, channel};
+pub(crate) use self::report::{Report, TICK_US_MAX};
 use super::investigator::{self, Folder, Question};
-use super::operator::{Asked, Reply, ReplyTo, Request};
 use super::outbox::{Outbox, Parcel};
 use super::status::{self, Classes, Status};
-use super::{ConnectionId, Counters, Input, Location, Output, Start, Storage};
-use crate::journal::record::{CloseReason, Keyframe, Note, Record, unix_ms};
-use crate::journal::statistics::{self, Statistics};
-use crate::journal::{Failure, JournalThread, Policy, Waiting, Writer};
+use super::{ConnectionId, Input, Location, Output, Start, Storage};
+use crate::journal::record::CloseReason;
+use crate::journal::statistics;
+use crate::journal::{Failure, JournalThread, Policy, Writer};
 
 /// Inputs taken before the clock is looked at again.
 const INPUTS_AT_ONCE: usize = 1_024;
-/// Longest time of a turn that the summary tells from longer ones, µs.
-pub(crate) const TICK_US_MAX: u64 = 600_000_000;
 /// How often the clock of a location is looked at that is paused, or where nobody is.
 const STANDING_POLL: Duration = Duration::from_millis(500);
 const SLEEPING_POLL: Duration = Duration::from_secs(5);
@@ -48,85 +50,6 @@ const SLEEPING_POLL: Duration = Duration::from_secs(5);
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// How often a clock that holds is looked at.
 const HELD_POLL: Duration = Duration::from_millis(10);
-
-/// What a connection sends to its location.
-pub(crate) struct Envelope {
-    /// What happened.
-    pub(crate) input: Input,
-    /// With [`Input::Enter`]: where the replies go.
-    pub(crate) outbox: Option<Arc<Outbox>>,
-    /// Given back when the location has taken the input: so a connection is read only as fast as it is understood.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
-}
-
-/// How connections reach a location.
-#[derive(Clone)]
-pub(crate) struct Handle {
-    inputs: Sender<Envelope>,
-    clock_frame: Arc<Mutex<Bytes>>,
-    status: Arc<Mutex<Status>>,
-    epoch: Instant,
-}
-
-impl Handle {
-    /// Hands something over; lost if the location has ended.
-    pub(crate) fn send(&self, input: Input) {
-        self.send_envelope(Envelope {
-            input,
-            outbox: None,
-            permit: None,
-        });
-    }
-
-    /// Hands something over; lost if the location has ended.
-    pub(crate) fn send_envelope(&self, envelope: Envelope) {
-        // A location that has ended closes its connections: whoever sends will see that.
-        let _ = self.inputs.send(envelope);
-    }
-
-    /// The Clock message as it is now.
-    pub(crate) fn clock_frame(&self) -> Bytes {
-        self.clock_frame
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// How the location stands.
-    pub(crate) fn status(&self) -> Status {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Asks for something and waits for the answer; `None`: there is nobody any more who could answer.
-    pub(crate) async fn ask(&self, actor: Short, request: Request) -> Option<Reply> {
-        let (sender, answer) = oneshot::channel();
-        let reply_to = ReplyTo(sender);
-        self.send(Input::Operator(Box::new(Asked {
-            actor,
-            request,
-            reply_to,
-        })));
-        answer.await.ok()
-    }
-
-    /// A handle without a location: what is sent to it comes out of the receiver.
-    #[cfg(test)]
-    pub(crate) fn for_test() -> (Self, Receiver<Envelope>) {
-        let (inputs, receiver) = mpsc::channel();
-        let handle = Self {
-            inputs,
-            clock_frame: Arc::default(),
-            status: Arc::default(),
-            epoch: Instant::now(),
-        };
-        (handle, receiver)
-    }
-
-    /// Microseconds on the daemon's monotonic clock.
-    pub(crate) fn now_us(&self) -> u64 {
-        micros(self.epoch.elapsed())
-    }
-}
 
 /// What a location's thread needs.
 pub(crate) struct Settings {
@@ -148,51 +71,6 @@ pub(crate) enum Journal {
     Null,
 }
 
-/// What a location has done, for the summary.
-#[derive(Clone, Debug)]
-pub(crate) struct Report {
-    /// What was counted.
-    pub(crate) counters: Counters,
-    /// Turns whose step and broadcast took longer than the period.
-    pub(crate) overruns: u64,
-    /// Step and broadcast of each turn, µs.
-    pub(crate) tick_us: Histogram<u64>,
-    /// Of that, what the location's own thread did: everything up to the hand-over to the journal, µs.
-    pub(crate) turn_us: Histogram<u64>,
-    /// What the journal did.
-    pub(crate) journal: Statistics,
-    /// The last turn that ran, and the digest after it; `None`: none ever did.
-    pub(crate) last_tick: Option<u64>,
-    /// Digest of the World.
-    pub(crate) digest: u64,
-}
-
-impl Report {
-    /// Of a location that does not run: step `tick` would come next.
-    pub(crate) fn nothing(tick: u64, digest: u64) -> Self {
-        let histogram =
-            || Histogram::new_with_bounds(1, TICK_US_MAX, 3).expect("constant bounds that are allowed");
-        Self {
-            counters: Counters::default(),
-            overruns: 0,
-            tick_us: histogram(),
-            turn_us: histogram(),
-            journal: Statistics::new().expect("constant bounds that are allowed"),
-            last_tick: tick.checked_sub(1),
-            digest,
-        }
-    }
-
-    /// Adds what another location has done.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.counters.add(&other.counters);
-        self.overruns += other.overruns;
-        self.tick_us += &other.tick_us;
-        self.turn_us += &other.turn_us;
-        self.journal.add(&other.journal);
-    }
-}
-
 /// Why a location has ended before it was told to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failed {
@@ -205,28 +83,6 @@ pub(crate) enum Failed {
     /// A defect: what was panicked with. Its connections have been told; nothing of the turn that failed is in the journal.
     #[error("a defect: {0}")]
     Panicked(String),
-}
-
-/// The way to a location, before it runs: what is sent meanwhile waits in the queue.
-pub(crate) fn channel(epoch: Instant) -> (Handle, Queue) {
-    let (inputs, queue) = mpsc::channel();
-    let handle = Handle {
-        inputs,
-        clock_frame: Arc::default(),
-        status: Arc::default(),
-        epoch,
-    };
-    (handle, Queue(queue))
-}
-
-/// What waits for a location, also while it is being started again.
-pub(crate) struct Queue(Receiver<Envelope>);
-
-impl Queue {
-    /// Waits for the next thing; `None`: nobody can send any more.
-    pub(crate) fn next(&self) -> Option<Envelope> {
-        self.0.recv().ok()
-    }
 }
 
 /// Starts a thread that [`run`]s a location; `ended` is called at its end.
@@ -291,34 +147,6 @@ struct Task<'a> {
     /// When it was written with all that takes longer to find out.
     status_written: Option<Instant>,
     settings: Settings,
-}
-
-/// What waits for the journal.
-#[derive(Default)]
-struct Release {
-    deliveries: Vec<Delivery>,
-    mark: Mark,
-}
-
-/// How far the location is known to be when something has left.
-#[derive(Default)]
-enum Mark {
-    #[default]
-    None,
-    /// This turn has been shown to everybody; how long it took up to the journal.
-    Shown { tick: u64, took: Duration },
-    /// The answers of this turn have left.
-    Answered { tick: u64 },
-}
-
-enum Delivery {
-    One(Arc<Outbox>, Parcel),
-    Reply(ReplyTo, Reply),
-    All {
-        to: Arc<Vec<(ConnectionId, Arc<Outbox>)>>,
-        tick: u64,
-        frame: Bytes,
-    },
 }
 
 impl<'a> Task<'a> {
@@ -563,153 +391,8 @@ impl<'a> Task<'a> {
         drop(envelope.permit);
     }
 
-    /// Does what the location has put out: records and what waits for them go to the journal together.
-    fn perform(&mut self, turn: Option<(u64, Instant)>) -> Result<(), Failure> {
-        let mut records = Vec::new();
-        let (mut with_write, mut with_sync) = (Vec::new(), Vec::new());
-        let now = Instant::now();
-        for output in std::mem::take(&mut self.outputs) {
-            match output {
-                Output::Record(record) => {
-                    fail_if_asked(&record);
-                    records.push(record);
-                }
-                Output::Keyframe {
-                    tick,
-                    digest,
-                    snapshot,
-                    sessions,
-                } => match Keyframe::new(tick, digest, snapshot) {
-                    Ok(keyframe) => records.extend([Record::Keyframe(keyframe), Record::Sessions(sessions)]),
-                    // The journal goes on from an earlier keyframe.
-                    Err(error) => tracing::error!(tick, %error, "no keyframe"),
-                },
-                Output::Note { tick, actor, text } => records.push(Record::Note(Note {
-                    tick,
-                    unix_ms: unix_ms(),
-                    actor,
-                    text,
-                })),
-                Output::Reply(reply_to, reply) => with_sync.push(Delivery::Reply(reply_to, reply)),
-                Output::Follow(connection) => {
-                    if let Some(outbox) = self.outboxes.get(&connection) {
-                        Arc::make_mut(&mut self.followers).push((connection, Arc::clone(outbox)));
-                    }
-                }
-                Output::Broadcast { tick, frame } => with_write.push(Delivery::All {
-                    to: Arc::clone(&self.followers),
-                    tick,
-                    frame,
-                }),
-                Output::Send(connection, parcel) => {
-                    let Some(outbox) = self.outboxes.get(&connection) else {
-                        continue;
-                    };
-                    let wait = match leaves(&parcel) {
-                        Leaves::AtOnce => {
-                            outbox.push(parcel, now);
-                            continue;
-                        }
-                        Leaves::WithWrite => &mut with_write,
-                        Leaves::WithSync => &mut with_sync,
-                    };
-                    wait.push(Delivery::One(Arc::clone(outbox), parcel));
-                }
-                Output::Clock(frame) => {
-                    for outbox in self.outboxes.values() {
-                        outbox.push(Parcel::Clock(frame.clone()), now);
-                    }
-                    *self.clock_frame.lock().unwrap_or_else(PoisonError::into_inner) = frame;
-                }
-                Output::Forget(connection) => {
-                    if self.outboxes.remove(&connection).is_some() {
-                        let follows = self.followers.iter().any(|(follower, _)| *follower == connection);
-                        if follows {
-                            Arc::make_mut(&mut self.followers)
-                                .retain(|(follower, _)| *follower != connection);
-                        }
-                    }
-                }
-                Output::Investigate(question) => {
-                    // It ends only with this thread.
-                    let _ = self.investigator.send(question);
-                }
-            }
-        }
-        if records.is_empty() && with_write.is_empty() && with_sync.is_empty() {
-            return Ok(());
-        }
-        let (mut shown, mut answered) = (Mark::None, Mark::None);
-        if let Some((tick, started)) = turn {
-            let took = started.elapsed();
-            shown = Mark::Shown { tick, took };
-            answered = Mark::Answered { tick };
-        }
-        let release = |deliveries, mark| Release { deliveries, mark };
-        self.journal.append(
-            records,
-            Waiting {
-                written: release(with_write, shown),
-                synced: release(with_sync, answered),
-            },
-        )
-    }
-
     fn now_us(&self) -> u64 {
         micros(self.settings.epoch.elapsed())
-    }
-}
-
-/// When something may leave; see the module.
-enum Leaves {
-    AtOnce,
-    WithWrite,
-    WithSync,
-}
-
-fn leaves(parcel: &Parcel) -> Leaves {
-    match parcel {
-        Parcel::Reject { .. } | Parcel::Control(_) | Parcel::Clock(_) => Leaves::AtOnce,
-        Parcel::Turn { .. } | Parcel::State { .. } | Parcel::Follow { .. } | Parcel::Download(_) => {
-            Leaves::WithWrite
-        }
-        Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Redirect(_) | Parcel::Close { .. } => {
-            Leaves::WithSync
-        }
-    }
-}
-
-/// Nothing more can be told of the World; not to leave people waiting is no promise.
-fn give_up<'a>(outboxes: impl Iterator<Item = &'a Arc<Outbox>>, message: &'static str) {
-    for outbox in outboxes {
-        let parcel = match outbox.characters() {
-            Some(_) => Parcel::Close {
-                code: Code::CLOSE_LOCATION_FAILED,
-                message,
-            },
-            None => Parcel::Reject {
-                code: Code::REJECT_STORAGE,
-                message,
-            },
-        };
-        outbox.push(parcel, Instant::now());
-    }
-}
-
-/// What tests send to see what a defect does: an Application with this payload, to a debug build that was started with
-/// LOCKSTEPD_TEST_PANIC set.
-const TEST_PANIC: &[u8] = b"panic";
-
-/// A turn that panics before it is recorded, if a test asks for it; never in a release build.
-fn fail_if_asked(record: &Record) {
-    static ASKED: LazyLock<bool> =
-        LazyLock::new(|| cfg!(debug_assertions) && std::env::var_os("LOCKSTEPD_TEST_PANIC").is_some());
-    let fails = |command: &Command| matches!(command, Command::Application { payload, .. } if **payload == *TEST_PANIC);
-    if *ASKED
-        && let Record::Turn(turn) = record
-        && turn.commands.iter().any(fails)
-    {
-        panic!("a test asked for it at tick {}", turn.tick);
     }
 }
 
@@ -723,54 +406,6 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 fn ahead_ticks(ahead_max: Duration, tick_rate: u16) -> u64 {
     let ticks = ahead_max.as_micros() * u128::from(tick_rate) / 1_000_000;
     u64::try_from(ticks).unwrap_or(u64::MAX).max(1)
-}
-
-/// What the journal's thread knows.
-struct Delivered {
-    /// The turn that is shown next.
-    shown: AtomicU64,
-    /// The turn whose answers leave next.
-    answered: AtomicU64,
-    times: Mutex<Times>,
-    period_us: u64,
-}
-
-struct Times {
-    overruns: u64,
-    tick_us: Histogram<u64>,
-}
-
-impl Delivered {
-    /// What waited may leave.
-    fn deliver(&self, release: Release) {
-        let started = Instant::now();
-        for delivery in release.deliveries {
-            match delivery {
-                Delivery::One(outbox, parcel) => outbox.push(parcel, started),
-                Delivery::Reply(reply_to, reply) => {
-                    // Whoever asked may have gone.
-                    let _ = reply_to.0.send(reply);
-                }
-                Delivery::All { to, tick, frame } => {
-                    for (_, outbox) in to.iter() {
-                        let frame = frame.clone();
-                        outbox.push(Parcel::Turn { tick, frame }, started);
-                    }
-                }
-            }
-        }
-        match release.mark {
-            Mark::None => {}
-            Mark::Answered { tick } => self.answered.store(tick + 1, Ordering::Relaxed),
-            Mark::Shown { tick, took } => {
-                self.shown.store(tick + 1, Ordering::Relaxed);
-                let took_us = micros(took + started.elapsed());
-                let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-                times.overruns += u64::from(took_us > self.period_us);
-                times.tick_us.saturating_record(took_us);
-            }
-        }
-    }
 }
 
 fn micros(duration: Duration) -> u64 {
