@@ -1,5 +1,8 @@
 //! How somebody comes and goes (spec 4.5): admission, the roster's Join, resuming, the grace and the roster's Leave.
 
+mod leave;
+mod resume;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,17 +12,16 @@ use protocol::{Code, FEATURE_PACKED_STATES, FEATURES, ServerMessage, VERSION};
 use sim::bounded::List;
 use sim::{Behaviour, CharacterId, Command, Kind, Name};
 
-use super::outbox::{Download, Parcel};
-use super::roster::{Connection, Feed, GRACE_US, Phase, Token, folded};
-use super::state_feed::StateFeed;
-use super::{ConnectionId, Location, OnLeave, Output, Visitor, encode};
 use crate::admission::Refusal;
-use crate::admission::bans::Bans;
 use crate::journal::record::{Record, SessionState};
+use crate::location::outbox::{Download, Parcel};
+use crate::location::roster::{Connection, Feed, GRACE_US, Phase, Token, folded};
+use crate::location::state_feed::StateFeed;
+use crate::location::{ConnectionId, Location, Output, Visitor, encode};
 
 impl Location {
     /// Somebody asks for admission.
-    pub(super) fn enter(
+    pub(in crate::location) fn enter(
         &mut self,
         id: ConnectionId,
         hello: &Hello,
@@ -145,80 +147,6 @@ impl Location {
         Ok(behaviours)
     }
 
-    /// The subject of a session's ticket comes with another ticket while nobody is connected.
-    fn take_over(&mut self, number: u64, claims: &Claims, connection: Connection, out: &mut Vec<Output>) {
-        let (id, token) = (connection.id, connection.token);
-        let lockstep = matches!(connection.feed, Feed::Lockstep);
-        self.roster.connect(number, connection);
-        let Some(session) = self.roster.get_mut(number) else {
-            return;
-        };
-        session.renew(claims, &token);
-        self.counters.resumes += 1;
-        tracing::info!(session = number, name = ?session.name, "taken over by its subject");
-        out.push(Output::Record(Record::Session(
-            session.record(SessionState::Open),
-        )));
-        self.roster.ticket_recorded(number);
-        if lockstep {
-            self.downloads.want(id);
-        } else {
-            let definition = self.welcome(number, self.world.tick(), out);
-            send_definition(id, definition, out);
-        }
-    }
-
-    /// From now on these may not be here; those who are go at once, without grace.
-    pub(super) fn ban(&mut self, bans: Arc<Bans>, unix_seconds: u64, out: &mut Vec<Output>) {
-        self.bans = bans;
-        let forbidden = |session: &&super::roster::Session| {
-            let address = session.connection().and_then(|connection| connection.address);
-            self.bans.forbid(&session.subject, address, unix_seconds)
-        };
-        let numbers: Vec<u64> = self
-            .roster
-            .iter()
-            .filter(forbidden)
-            .map(|session| session.number)
-            .collect();
-        for number in numbers {
-            self.expel(number, Code::CLOSE_BANNED, Code::REJECT_BANNED, "banned", out);
-        }
-    }
-
-    /// Sends a session away for good.
-    pub(super) fn expel(
-        &mut self,
-        number: u64,
-        close: Code,
-        reject: Code,
-        message: &'static str,
-        out: &mut Vec<Output>,
-    ) {
-        let Some(session) = self.roster.get_mut(number) else {
-            return;
-        };
-        let joining = matches!(session.phase, Phase::Joining(_));
-        let leaving = matches!(session.phase, Phase::Leaving);
-        if let Some(connection) = session.connection() {
-            let parcel = match connection.welcomed {
-                true => Parcel::Close { code: close, message },
-                false => Parcel::Reject {
-                    code: reject,
-                    message,
-                },
-            };
-            out.push(Output::Send(connection.id, parcel));
-        }
-        self.disconnect(number, Phase::Leaving, out);
-        if joining {
-            self.inbox.forget(number);
-            self.roster.remove(number);
-        } else if !leaving {
-            self.leave(number, out);
-        }
-    }
-
     /// What holds for newcomers and for those who come back.
     fn check(&self, hello: &Hello, visitor: &Visitor) -> Result<(), Refusal> {
         if self.stopping {
@@ -260,7 +188,7 @@ impl Location {
     }
 
     /// The roster's Join of this session has run.
-    pub(super) fn joined(
+    pub(in crate::location) fn joined(
         &mut self,
         number: u64,
         character: Option<CharacterId>,
@@ -318,80 +246,8 @@ impl Location {
         }
     }
 
-    fn resume(
-        &mut self,
-        resume: &message::Resume,
-        role: Role,
-        visitor: &Visitor,
-        connection: Connection,
-        out: &mut Vec<Output>,
-    ) -> Result<(), Refusal> {
-        let number = self
-            .roster
-            .resumable(resume, role)
-            .ok_or((Code::REJECT_RESUME_INVALID, "no such session"))?;
-        let subject = self.roster.get_mut(number).map(|session| session.subject.clone());
-        if subject.is_some_and(|subject| self.bans.forbid(&subject, None, visitor.unix_seconds)) {
-            return Err((Code::REJECT_BANNED, "banned"));
-        }
-        let (id, token) = (connection.id, connection.token);
-        let lockstep = matches!(connection.feed, Feed::Lockstep);
-        if let Some(replaced) = self.roster.connect(number, connection) {
-            let message = "resumed on a newer connection";
-            let parcel = if replaced.welcomed {
-                let code = Code::CLOSE_REPLACED;
-                Parcel::Close { code, message }
-            } else {
-                let code = Code::REJECT_ALREADY_CONNECTED;
-                Parcel::Reject { code, message }
-            };
-            self.downloads.forget(replaced.id);
-            out.push(Output::Send(replaced.id, parcel));
-            out.push(Output::Forget(replaced.id));
-        }
-        let Some(session) = self.roster.get_mut(number) else {
-            return Ok(());
-        };
-        session.rotate(&resume.token, &token);
-        self.counters.resumes += 1;
-        tracing::info!(session = number, name = ?session.name, "resumed");
-        out.push(Output::Record(Record::Session(
-            session.record(SessionState::Open),
-        )));
-        let missed = if resume.run == self.run && lockstep {
-            self.history.missed(resume.next_tick, resume.digest)
-        } else {
-            None
-        };
-        match missed {
-            Some(missed) => {
-                let definition = self.welcome(number, resume.next_tick, out);
-                send_definition(id, definition, out);
-                self.follow(id, missed, out);
-            }
-            None if lockstep => self.downloads.want(id),
-            None => {
-                let definition = self.welcome(number, self.world.tick(), out);
-                send_definition(id, definition, out);
-            }
-        }
-        Ok(())
-    }
-
-    fn follow(&mut self, id: ConnectionId, missed: Vec<(u64, Bytes)>, out: &mut Vec<Output>) {
-        if let Some(connection) = self
-            .roster
-            .of(id)
-            .and_then(super::roster::Session::connection_mut)
-        {
-            connection.following = true;
-            out.push(Output::Follow(id));
-            out.push(Output::Send(id, Parcel::Follow { missed }));
-        }
-    }
-
     /// Sends the Welcome; returns the definition's frames if they have to follow.
-    pub(super) fn welcome(
+    pub(in crate::location) fn welcome(
         &mut self,
         number: u64,
         next_tick: u64,
@@ -427,148 +283,6 @@ impl Location {
             out.push(Output::Send(id, Parcel::Follow { missed: Vec::new() }));
         }
         needs_definition.then(|| Arc::clone(&self.definition_frames))
-    }
-
-    /// A client leaves for good.
-    pub(super) fn goodbye(&mut self, connection: ConnectionId, out: &mut Vec<Output>) {
-        let Some(session) = self.roster.of(connection) else {
-            return;
-        };
-        let number = session.number;
-        let (code, message) = (Code::CLOSE_GOODBYE, "goodbye");
-        out.push(Output::Send(connection, Parcel::Close { code, message }));
-        self.depart(number, out);
-    }
-
-    /// A connection has ended without a word: the grace begins.
-    pub(super) fn gone(&mut self, connection: ConnectionId, now_us: u64, out: &mut Vec<Output>) {
-        let Some(session) = self.roster.of(connection) else {
-            // Never admitted, replaced, or closed by the location itself.
-            self.downloads.forget(connection);
-            out.push(Output::Forget(connection));
-            return;
-        };
-        let number = session.number;
-        match &session.phase {
-            Phase::Joining(_) => {
-                // Its Join has not run, and nobody would ever come for the character.
-                self.inbox.forget(number);
-                self.roster.remove(number);
-                out.push(Output::Forget(connection));
-            }
-            Phase::Connected(_) if !session.welcomed => {
-                // Nobody can know its token.
-                self.disconnect(number, Phase::Leaving, out);
-                self.leave(number, out);
-            }
-            Phase::Connected(_) | Phase::Grace { .. } | Phase::Away | Phase::Leaving => {
-                let until_us = now_us + GRACE_US;
-                self.disconnect(number, Phase::Grace { until_us }, out);
-                tracing::info!(session = number, "connection lost");
-            }
-        }
-    }
-
-    /// Closes a connection by the location's will; its session may come back within the grace.
-    pub(super) fn close(
-        &mut self,
-        connection: ConnectionId,
-        code: Code,
-        message: &'static str,
-        now_us: u64,
-        out: &mut Vec<Output>,
-    ) {
-        if self.roster.of(connection).is_some() {
-            tracing::info!(connection = connection.0, %code, "closed");
-            out.push(Output::Send(connection, Parcel::Close { code, message }));
-            self.gone(connection, now_us, out);
-        }
-    }
-
-    /// Those whose grace is over leave.
-    pub(super) fn end_graces(&mut self, now_us: u64, out: &mut Vec<Output>) {
-        for number in self.roster.overdue(now_us) {
-            self.depart(number, out);
-        }
-    }
-
-    /// Somebody leaves, or has not come back: the characters leave too, or stand until the subject of the ticket returns.
-    fn depart(&mut self, number: u64, out: &mut Vec<Output>) {
-        let stays = self.rules.on_leave == OnLeave::Stay;
-        let of_ticket = |session: &super::roster::Session| {
-            session.role == Role::Player && !session.subject.is_empty() && session.welcomed
-        };
-        let Some(session) = self
-            .roster
-            .get_mut(number)
-            .filter(|session| stays && of_ticket(session))
-        else {
-            self.disconnect(number, Phase::Leaving, out);
-            return self.leave(number, out);
-        };
-        let characters = session.characters.clone();
-        tracing::info!(session = number, name = ?session.name, "away");
-        self.inbox.forget(number);
-        self.disconnect(number, Phase::Away, out);
-        for character in characters {
-            self.inbox.push_roster(number, Command::Stop { character });
-        }
-    }
-
-    /// The roster's Leave of this character has run.
-    pub(super) fn left(&mut self, number: u64, character: CharacterId, out: &mut Vec<Output>) {
-        let Some(session) = self.roster.get_mut(number) else {
-            return;
-        };
-        if session.characters.iter().all(|own| *own == character) {
-            self.roster.remove(number);
-            self.redirect(number, out);
-        } else {
-            session.characters.retain(|own| *own != character);
-        }
-    }
-
-    /// A session that is in [`Phase::Leaving`] ends, and its characters leave. The end is in the journal at once, so that
-    /// after a kill nobody comes back who was told that it is gone; a restart lets its characters leave.
-    fn leave(&mut self, number: u64, out: &mut Vec<Output>) {
-        self.inbox.forget(number);
-        let Some(session) = self.roster.get_mut(number) else {
-            return;
-        };
-        tracing::info!(session = number, name = ?session.name, "left");
-        out.push(Output::Record(Record::Session(
-            session.record(SessionState::Ended),
-        )));
-        if !session.behaviours.is_empty() || session.characters.is_empty() {
-            // What was there before stays, and does what it did.
-            for (character, behaviour) in std::mem::take(&mut session.behaviours) {
-                let command = Command::SetBehaviour { character, behaviour };
-                self.inbox.push_roster(number, command);
-            }
-            self.roster.remove(number);
-            return;
-        }
-        for &character in &session.characters {
-            self.inbox.push_roster(number, Command::Leave { character });
-        }
-    }
-
-    /// A session ends here to go on elsewhere; its connection stays until [`Location::redirect`] has told it where.
-    pub(super) fn end_for_travel(&mut self, number: u64, out: &mut Vec<Output>) {
-        if let Some(connection) = self.roster.disconnect(number, Phase::Leaving) {
-            self.downloads.forget(connection);
-        }
-        self.leave(number, out);
-        if self.roster.get_mut(number).is_none() {
-            self.redirect(number, out);
-        }
-    }
-
-    fn disconnect(&mut self, number: u64, phase: Phase, out: &mut Vec<Output>) {
-        if let Some(connection) = self.roster.disconnect(number, phase) {
-            self.downloads.forget(connection);
-            out.push(Output::Forget(connection));
-        }
     }
 
     fn needs_definition(&self, need: Need) -> bool {

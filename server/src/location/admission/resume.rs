@@ -1,0 +1,112 @@
+//! How somebody comes back: by the session's token within the grace, or by another ticket of the same subject.
+
+use bytes::Bytes;
+use protocol::Code;
+use protocol::message::{self, Role};
+use protocol::ticket::Claims;
+
+use super::send_definition;
+use crate::admission::Refusal;
+use crate::journal::record::{Record, SessionState};
+use crate::location::outbox::Parcel;
+use crate::location::roster::{Connection, Feed, Session};
+use crate::location::{ConnectionId, Location, Output, Visitor};
+
+impl Location {
+    pub(super) fn resume(
+        &mut self,
+        resume: &message::Resume,
+        role: Role,
+        visitor: &Visitor,
+        connection: Connection,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Refusal> {
+        let number = self
+            .roster
+            .resumable(resume, role)
+            .ok_or((Code::REJECT_RESUME_INVALID, "no such session"))?;
+        let subject = self.roster.get_mut(number).map(|session| session.subject.clone());
+        if subject.is_some_and(|subject| self.bans.forbid(&subject, None, visitor.unix_seconds)) {
+            return Err((Code::REJECT_BANNED, "banned"));
+        }
+        let (id, token) = (connection.id, connection.token);
+        let lockstep = matches!(connection.feed, Feed::Lockstep);
+        if let Some(replaced) = self.roster.connect(number, connection) {
+            let message = "resumed on a newer connection";
+            let parcel = if replaced.welcomed {
+                let code = Code::CLOSE_REPLACED;
+                Parcel::Close { code, message }
+            } else {
+                let code = Code::REJECT_ALREADY_CONNECTED;
+                Parcel::Reject { code, message }
+            };
+            self.downloads.forget(replaced.id);
+            out.push(Output::Send(replaced.id, parcel));
+            out.push(Output::Forget(replaced.id));
+        }
+        let Some(session) = self.roster.get_mut(number) else {
+            return Ok(());
+        };
+        session.rotate(&resume.token, &token);
+        self.counters.resumes += 1;
+        tracing::info!(session = number, name = ?session.name, "resumed");
+        out.push(Output::Record(Record::Session(
+            session.record(SessionState::Open),
+        )));
+        let missed = if resume.run == self.run && lockstep {
+            self.history.missed(resume.next_tick, resume.digest)
+        } else {
+            None
+        };
+        match missed {
+            Some(missed) => {
+                let definition = self.welcome(number, resume.next_tick, out);
+                send_definition(id, definition, out);
+                self.follow(id, missed, out);
+            }
+            None if lockstep => self.downloads.want(id),
+            None => {
+                let definition = self.welcome(number, self.world.tick(), out);
+                send_definition(id, definition, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, id: ConnectionId, missed: Vec<(u64, Bytes)>, out: &mut Vec<Output>) {
+        if let Some(connection) = self.roster.of(id).and_then(Session::connection_mut) {
+            connection.following = true;
+            out.push(Output::Follow(id));
+            out.push(Output::Send(id, Parcel::Follow { missed }));
+        }
+    }
+
+    /// The subject of a session's ticket comes with another ticket while nobody is connected.
+    pub(super) fn take_over(
+        &mut self,
+        number: u64,
+        claims: &Claims,
+        connection: Connection,
+        out: &mut Vec<Output>,
+    ) {
+        let (id, token) = (connection.id, connection.token);
+        let lockstep = matches!(connection.feed, Feed::Lockstep);
+        self.roster.connect(number, connection);
+        let Some(session) = self.roster.get_mut(number) else {
+            return;
+        };
+        session.renew(claims, &token);
+        self.counters.resumes += 1;
+        tracing::info!(session = number, name = ?session.name, "taken over by its subject");
+        out.push(Output::Record(Record::Session(
+            session.record(SessionState::Open),
+        )));
+        self.roster.ticket_recorded(number);
+        if lockstep {
+            self.downloads.want(id);
+        } else {
+            let definition = self.welcome(number, self.world.tick(), out);
+            send_definition(id, definition, out);
+        }
+    }
+}
