@@ -170,7 +170,7 @@ fn clone(stream: &TcpStream) -> TcpStream {
     stream.try_clone().expect("a second handle")
 }
 
-fn run_diff(old: &Path, new: &Path, status: i32) -> serde_json::Value {
+pub(crate) fn run_diff(old: &Path, new: &Path, status: i32) -> serde_json::Value {
     let output = run(&[
         "diff",
         old.to_str().expect("UTF-8"),
@@ -183,7 +183,7 @@ fn run_diff(old: &Path, new: &Path, status: i32) -> serde_json::Value {
 }
 
 /// The files of a folder by name.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the folder is there");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
     files.sort();

@@ -19,3 +19,4 @@ mod polygons;
 mod replay;
 mod serve;
 mod sessions;
+mod shadow;

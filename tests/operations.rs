@@ -50,21 +50,28 @@ fn request(http: SocketAddr, method: &str, path: &str, headers: &str, body: &str
     (status.unwrap_or_else(|| panic!("{head:?}")), body.to_owned())
 }
 
-fn get(http: SocketAddr, path: &str) -> Value {
+pub(crate) fn get(http: SocketAddr, path: &str) -> Value {
     let (status, body) = request(http, "GET", path, &format!("host: {http}\r\n"), "");
     assert!(matches!(status, 200 | 503), "{path}: {status} {body}");
     serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
 }
 
+/// The page for Prometheus.
+pub(crate) fn metrics(http: SocketAddr) -> String {
+    let (status, metrics) = request(http, "GET", "/metrics", &format!("host: {http}\r\n"), "");
+    assert_eq!(status, 200, "{metrics}");
+    metrics
+}
+
 /// Asks for something; the status and the answer.
-fn post(http: SocketAddr, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) fn post(http: SocketAddr, path: &str, body: &Value) -> (u16, Value) {
     let headers = format!("host: {http}\r\nlockstepd-actor: tester\r\n");
     let (status, body) = request(http, "POST", path, &headers, &body.to_string());
     (status, serde_json::from_str(&body).unwrap_or(Value::Null))
 }
 
 /// Asks for something that is done.
-fn done(http: SocketAddr, path: &str, body: &Value) -> Value {
+pub(crate) fn done(http: SocketAddr, path: &str, body: &Value) -> Value {
     let (status, answer) = post(http, path, body);
     assert_eq!(status, 200, "{path} {body}: {answer}");
     answer
@@ -261,8 +268,7 @@ fn health_and_metrics_tell_how_it_stands() {
         assert_eq!(get(http, path), json!({ "ok": true, "reasons": [] }), "{path}");
     }
     let host = format!("host: {http}\r\n");
-    let (status, metrics) = request(http, "GET", "/metrics", &host, "");
-    assert_eq!(status, 200);
+    let metrics = metrics(http);
     let wanted = "lockstepd_sessions{location=\"town-polygon\",role=\"watcher\",feed=\"lockstep\"} 1";
     assert!(metrics.contains(wanted), "{metrics}");
     assert!(

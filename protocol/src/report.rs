@@ -64,6 +64,8 @@ pub enum Side {
     Client,
     /// A replay of a journal.
     Replay,
+    /// The World that a server loads from snapshots beside its own.
+    Shadow,
 }
 
 /// Digests of the parts of a World (spec 5.4).
@@ -160,6 +162,7 @@ impl Report {
             Side::Server => "server".to_owned(),
             Side::Client => format!("session-{}", self.session),
             Side::Replay => "replay".to_owned(),
+            Side::Shadow => "shadow".to_owned(),
         };
         format!("desync-{location}-{run}-t{tick:012}-{side}.{REPORT_EXTENSION}")
     }

@@ -9,6 +9,7 @@ mod config;
 mod daemon;
 mod descriptors;
 mod exit;
+mod fields;
 mod http;
 mod journal;
 mod listener;

@@ -7,7 +7,6 @@ mod bot;
 mod check;
 mod completions;
 mod diff;
-mod fields;
 mod input;
 mod journal;
 mod man;

@@ -131,6 +131,7 @@ pub(crate) const KEYS: &[Key] = &[
     .flag("--on-leave")
     .reload(),
     key(LOCATIONS, "desyncReportsMax", Kind::Number(0, 1_000_000), "16").flag("--desync-reports"),
+    key(LOCATIONS, "shadow", Kind::Boolean, "false").flag("--shadow"),
     key(LOCATIONS, "idle", Kind::Choice(&["run", "hold"]), "\"run\"").reload(),
     key(LOCATIONS, "idleSeconds", Kind::Number(0, 86_400), "60").reload(),
 ];

@@ -180,6 +180,7 @@ impl Config {
                 tick_rate: number(value("tickRate")).and_then(|rate| u16::try_from(rate).ok()),
                 bots: number(value("bots")).and_then(|bots| u32::try_from(bots).ok()),
                 desync_reports_max: number(value("desyncReportsMax")).map_or(0, |reports| reports as u32),
+                shadow: *value("shadow") == Value::Boolean(true),
                 rules: Rules {
                     players_max: number(value("playersMax")).map_or(usize::MAX, |players| players as usize),
                     lockstep_roles: roles(value("lockstepRoles")),

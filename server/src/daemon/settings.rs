@@ -81,6 +81,8 @@ pub(crate) struct LocationSettings {
     pub(crate) bots: Option<u32>,
     /// Clients of a run that are asked for their World when their digest differs.
     pub(crate) desync_reports_max: u32,
+    /// Every turn runs in a World that was loaded from a snapshot, too.
+    pub(crate) shadow: bool,
     /// Who may be there.
     pub(crate) rules: Rules,
 }

@@ -155,6 +155,7 @@ impl Supervisor {
             ticks_max,
             ahead_max: Duration::from_millis(self.journal.ahead_ms_max),
             reports: Some(Folder::new(reports.clone(), opened.run, &definition, &bundle)),
+            shadow: location.shadow,
         };
         let start = Start {
             world: opened.world,

@@ -128,6 +128,26 @@ pub(super) const METRICS: &[Metric] = &[
         "Queues of slow clients dropped",
         |seen| seen.status.counters.drops,
     ),
+    counter(
+        "lockstepd_shadow_ticks",
+        "Turns that ran in the shadow World, too",
+        |seen| seen.status.shadow.unwrap_or_default().compared,
+    ),
+    counter(
+        "lockstepd_shadow_loads",
+        "Turns for which the shadow World was loaded from a snapshot",
+        |seen| seen.status.shadow.unwrap_or_default().loaded,
+    ),
+    counter(
+        "lockstepd_shadow_skipped_ticks",
+        "Turns that the shadow World left out to keep up",
+        |seen| seen.status.shadow.unwrap_or_default().skipped,
+    ),
+    counter(
+        "lockstepd_shadow_differences",
+        "Turns after which the shadow World was another one",
+        |seen| seen.status.shadow.unwrap_or_default().differences,
+    ),
     times(
         "lockstepd_journal_append_seconds",
         "Encoding and writing to the journal",

@@ -9,7 +9,7 @@ use std::thread;
 
 use protocol::message::Short;
 use protocol::report::{REPORT_EXTENSION, SectionDigests, Side};
-use protocol::{Blob, Report, ServerMessage, bundle};
+use protocol::{Blob, Report, ServerMessage, Turn, bundle};
 use sim::{Definition, World};
 
 use super::Input;
@@ -30,6 +30,7 @@ pub(crate) enum Question {
 }
 
 /// Where reports go.
+#[derive(Clone)]
 pub(crate) struct Folder {
     path: PathBuf,
     /// As they all begin.
@@ -69,6 +70,26 @@ impl Folder {
         fs::write(&unfinished, bytes)?;
         fs::rename(&unfinished, &path)?;
         Ok(Some(path))
+    }
+
+    /// The World after a turn and the shadow's, which is another one.
+    pub(super) fn keep_shadow(&self, definition: &Definition, turn: &Turn, after: &[u8], shadow: &World) {
+        let sections = World::load(definition, after).ok();
+        let sections = sections.map(|world| SectionDigests::from(&world.sections()));
+        let blob = |bytes: &[u8]| Blob::new(bytes.to_vec()).expect("no World is so large");
+        for (side, snapshot) in [
+            (Side::Server, blob(after)),
+            (Side::Shadow, blob(shadow.snapshot_bytes())),
+        ] {
+            self.keep(&Report {
+                side,
+                next_tick: turn.tick + 1,
+                expected: turn.digest,
+                sections: sections.clone(),
+                snapshot,
+                ..self.blank.clone()
+            });
+        }
     }
 
     fn keep(&self, report: &Report) {

@@ -22,6 +22,7 @@ mod pace;
 mod reports;
 mod roster;
 mod sequences;
+pub(crate) mod shadow;
 mod state_feed;
 pub(crate) mod status;
 mod storage;

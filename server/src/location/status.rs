@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use protocol::message::{ClockState, Role};
 
 use super::roster::{Feed, Phase};
+use super::shadow::ShadowCounters;
 use super::{Counters, Location, Storage};
 
 /// Upper bounds of the classes into which times are counted, µs.
@@ -40,6 +41,8 @@ pub(crate) struct Status {
     pub(crate) overruns: u64,
     /// Nobody new comes in.
     pub(crate) draining: bool,
+    /// What the shadow has found, if there is one.
+    pub(crate) shadow: Option<ShadowCounters>,
 }
 
 /// How long things take.

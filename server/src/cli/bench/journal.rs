@@ -252,6 +252,7 @@ impl Bench<'_> {
             ticks_max: Some(self.arguments.seconds * u64::from(self.definition.tick_rate())),
             ahead_max: Duration::from_millis(AHEAD_MS),
             reports: None,
+            shadow: false,
         };
         let (handle, thread) = task::spawn(start, journal, settings, || {})
             .context("no thread for the location")

@@ -7,9 +7,9 @@ use serde_json::Value;
 use sim::Definition;
 
 use super::{Comparison, Parting, one_sided};
-use crate::cli::fields::{self, Difference};
 use crate::cli::recorded::{check_ruleset, command_form, definition, find_one, open_at, read_failed};
 use crate::exit::{Status, WithStatus, bad_input};
+use crate::fields::{self, Difference};
 use crate::journal::playback::Since;
 use crate::journal::reader::JournalReader;
 use crate::journal::record::{Record, Turn};

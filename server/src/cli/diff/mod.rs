@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use super::fields::{self, Difference};
 use super::output::Output;
 use crate::exit::{Status, bad_input};
+use crate::fields::{self, Difference};
 
 /// Find the first tick, and every field there, in which two journals, snapshots, desync reports or files of states differ
 #[derive(Args)]

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::journals::{Side, definition_differences};
 use super::{Comparison, Parting};
-use crate::cli::fields::{self, Difference};
 use crate::cli::input;
 use crate::exit::{Status, WithStatus, bad_input};
+use crate::fields::{self, Difference};
 
 /// A state and, unless the file has only its bytes, what it was made from.
 struct State {

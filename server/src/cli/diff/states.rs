@@ -5,8 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Comparison, Parting, one_sided};
-use crate::cli::{fields, input};
+use crate::cli::input;
 use crate::exit::bad_input;
+use crate::fields;
 
 /// Compares the lines of two files tick by tick, from the first tick that both have.
 pub(super) fn compare(old: &Path, new: &Path) -> anyhow::Result<Comparison> {

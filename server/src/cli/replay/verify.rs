@@ -16,10 +16,10 @@ use serde::Serialize;
 use serde_json::json;
 use sim::{Definition, Event, World};
 
-use crate::cli::fields::{self, Difference};
 use crate::cli::output::Progress;
 use crate::cli::recorded::read_failed;
 use crate::exit::{Status, WithStatus};
+use crate::fields::{self, Difference};
 use crate::journal::offline::outcomes;
 use crate::journal::reader::JournalReader;
 use crate::journal::record::{Keyframe, Record, Turn};

@@ -58,6 +58,10 @@ pub(crate) struct ServeArguments {
     /// [default: 16]
     #[arg(long, value_name = "N")]
     desync_reports: Option<u32>,
+    /// Run each turn again in a World loaded from the snapshot before it, and tell where the two differ: proves that
+    /// snapshots hold everything
+    #[arg(long)]
+    shadow: bool,
     /// Stop after so many ticks
     #[arg(long, value_name = "N")]
     ticks: Option<u64>,
@@ -221,6 +225,7 @@ impl ServeArguments {
                 "locations.desyncReportsMax",
                 self.desync_reports.map(|reports| Value::Number(reports.into())),
             ),
+            ("locations.shadow", self.shadow.then_some(Value::Boolean(true))),
             (
                 "log.format",
                 self.log_format.as_ref().map(|format| Value::Text(name(format))),

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::cli::output::Output;
 use crate::daemon::LocationReport;
+use crate::location::shadow::ShadowCounters;
 use crate::location::task::Report;
 
 /// Prints what has been done (spec 6).
@@ -36,6 +37,7 @@ pub(super) fn print(reports: &[LocationReport], json: bool) -> anyhow::Result<()
             syncs: report.journal.sync_us.len(),
             sync_us: times(&report.journal.sync_us),
         },
+        shadow: report.shadow.map(shadow),
         last_tick: report.last_tick,
         digest: format!("{:016x}", report.digest),
         locations: reports.iter().map(line).collect(),
@@ -79,6 +81,12 @@ pub(super) fn print(reports: &[LocationReport], json: bool) -> anyhow::Result<()
         journal.sync_us.max,
         journal.holds
     ))?;
+    if let Some(shadow) = &summary.shadow {
+        output.line(format_args!(
+            "shadow ticks {} (loaded for {})  skipped {}  differences {}",
+            shadow.ticks, shadow.loaded, shadow.skipped, shadow.differences
+        ))?;
+    }
     if reports.len() == 1 {
         output.line(format_args!("last tick {last}  digest {}", summary.digest))?;
     }
@@ -108,6 +116,8 @@ struct Summary<'a> {
     resyncs: u64,
     dropped_queues: u64,
     journal: JournalSummary,
+    /// With `--shadow`.
+    shadow: Option<ShadowSummary>,
     /// The first location's.
     last_tick: Option<u64>,
     digest: String,
@@ -155,6 +165,26 @@ struct JournalSummary {
     append_us: Times,
     syncs: u64,
     sync_us: Times,
+}
+
+#[derive(Serialize)]
+struct ShadowSummary {
+    /// After which its digest was compared.
+    ticks: u64,
+    /// Those of them for which it was loaded from the snapshot before.
+    loaded: u64,
+    /// Left out, since it did not keep up.
+    skipped: u64,
+    differences: u64,
+}
+
+fn shadow(counters: ShadowCounters) -> ShadowSummary {
+    ShadowSummary {
+        ticks: counters.compared,
+        loaded: counters.loaded,
+        skipped: counters.skipped,
+        differences: counters.differences,
+    }
 }
 
 #[derive(Serialize)]

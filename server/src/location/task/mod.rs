@@ -35,6 +35,7 @@ pub(crate) use self::handle::{Envelope, Handle, Queue, channel};
 pub(crate) use self::report::{Report, TICK_US_MAX};
 use super::investigator::{self, Folder, Question};
 use super::outbox::{Outbox, Parcel};
+use super::shadow::Shadow;
 use super::status::{self, Classes, Status};
 use super::{ConnectionId, Input, Location, Output, Start, Storage};
 use crate::journal::record::CloseReason;
@@ -61,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) ahead_max: Duration,
     /// Where Worlds that differ are kept; `None`: nowhere.
     pub(crate) reports: Option<Folder>,
+    /// Every turn runs in a second World too.
+    pub(crate) shadow: bool,
 }
 
 /// Where the records go.
@@ -135,6 +138,7 @@ struct Task<'a> {
     journal: JournalThread<Release>,
     delivered: Arc<Delivered>,
     investigator: Sender<Question>,
+    shadow: Option<Shadow>,
     clock_frame: Arc<Mutex<Bytes>>,
     outboxes: BTreeMap<ConnectionId, Arc<Outbox>>,
     /// Shared with the broadcasts that are under way, copied when somebody comes or goes.
@@ -160,6 +164,10 @@ impl<'a> Task<'a> {
         let definition = start.world.definition().clone();
         let period_us = 1_000_000 / u64::from(definition.tick_rate());
         let location = Location::new(start, micros(settings.epoch.elapsed()));
+        let shadow = match settings.shadow {
+            true => Some(Shadow::spawn(&location.world, settings.reports.clone())?),
+            false => None,
+        };
         let clock_frame = Arc::clone(&handle.clock_frame);
         *clock_frame.lock().unwrap_or_else(PoisonError::into_inner) = location.clock_frame();
         let delivered = Arc::new(Delivered {
@@ -185,6 +193,7 @@ impl<'a> Task<'a> {
                 settings.reports.take(),
                 handle.inputs.clone(),
             )?,
+            shadow,
             ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
             turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
             start_error_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
@@ -234,6 +243,7 @@ impl<'a> Task<'a> {
             tick_us: times.tick_us.clone(),
             turn_us: self.turn_us,
             journal,
+            shadow: self.shadow.map(Shadow::finish),
             last_tick: next_tick.checked_sub(1),
             digest,
         })
@@ -275,6 +285,7 @@ impl<'a> Task<'a> {
     fn show_status(&mut self) {
         let mut status = self.location.status();
         status.written_us = self.now_us();
+        status.shadow = self.shadow.as_ref().map(Shadow::counters);
         let answered = self.delivered.answered.load(Ordering::Relaxed);
         status.lag_ticks = status.next_tick.saturating_sub(answered);
         let long_ago = self

@@ -46,11 +46,13 @@ impl Task<'_> {
                         Arc::make_mut(&mut self.followers).push((connection, Arc::clone(outbox)));
                     }
                 }
-                Output::Broadcast { tick, frame } => with_write.push(Delivery::All {
-                    to: Arc::clone(&self.followers),
-                    tick,
-                    frame,
-                }),
+                Output::Broadcast { tick, frame } => {
+                    if let Some(shadow) = &mut self.shadow {
+                        shadow.turn_ran(tick, &frame, &self.location.world);
+                    }
+                    let to = Arc::clone(&self.followers);
+                    with_write.push(Delivery::All { to, tick, frame });
+                }
                 Output::Send(connection, parcel) => {
                     let Some(outbox) = self.outboxes.get(&connection) else {
                         continue;

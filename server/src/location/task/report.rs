@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::journal::statistics::Statistics;
 use crate::location::Counters;
+use crate::location::shadow::ShadowCounters;
 
 /// Longest time of a turn that the summary tells from longer ones, µs.
 pub(crate) const TICK_US_MAX: u64 = 600_000_000;
@@ -21,6 +22,8 @@ pub(crate) struct Report {
     pub(crate) turn_us: Histogram<u64>,
     /// What the journal did.
     pub(crate) journal: Statistics,
+    /// What the shadow found, if there was one.
+    pub(crate) shadow: Option<ShadowCounters>,
     /// The last turn that ran, and the digest after it; `None`: none ever did.
     pub(crate) last_tick: Option<u64>,
     /// Digest of the World.
@@ -38,6 +41,7 @@ impl Report {
             tick_us: histogram(),
             turn_us: histogram(),
             journal: Statistics::new().expect("constant bounds that are allowed"),
+            shadow: None,
             last_tick: tick.checked_sub(1),
             digest,
         }
@@ -50,5 +54,8 @@ impl Report {
         self.tick_us += &other.tick_us;
         self.turn_us += &other.turn_us;
         self.journal.add(&other.journal);
+        if let Some(shadow) = &other.shadow {
+            self.shadow.get_or_insert_default().add(shadow);
+        }
     }
 }
