@@ -10,6 +10,8 @@ mod crash;
 mod desync;
 mod disk;
 mod durability;
+mod fuzz_inputs;
+mod fuzz_seeds;
 mod harness;
 mod journal;
 mod locations;

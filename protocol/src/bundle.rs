@@ -1,5 +1,7 @@
 //! The definition of a location as one value with one hash (spec 5.3): the only identity that a map has.
 
+use std::io::{self, ErrorKind, Read};
+
 use bincode::de::Decoder;
 use bincode::error::DecodeError;
 use bincode::{Decode, Encode, impl_borrow_decode};
@@ -18,6 +20,8 @@ pub const FILES_MAX: usize = 4_096;
 pub const PATH_BYTES_MAX: usize = 4_096;
 
 const COMPRESSION_LEVEL: i32 = 3;
+/// Memory that unpacking may want for looking back, as a power of two: 8 MiB, more than packing uses.
+const WINDOW_LOG_MAX: u32 = 23;
 
 /// Decoded, a bundle has the bytes of its files and a little for each name.
 const BUNDLE_DECODED_BYTES_MAX: usize = 2 * BUNDLE_BYTES_MAX;
@@ -55,7 +59,7 @@ pub enum BundleError {
     Other,
     /// Not compressed bytes of the length that is named.
     #[error("cannot be unpacked: {0}")]
-    Unpack(std::io::Error),
+    Unpack(io::Error),
 }
 
 impl Bundle {
@@ -118,7 +122,7 @@ impl Bundle {
         if length > BUNDLE_BYTES_MAX {
             return Err(BundleError::TooLarge(length));
         }
-        let bytes = zstd::bulk::decompress(frame, length).map_err(BundleError::Unpack)?;
+        let bytes = decompress(frame, length).map_err(BundleError::Unpack)?;
         if bytes.len() != length {
             return Err(BundleError::TooLarge(bytes.len()));
         }
@@ -158,6 +162,22 @@ pub fn pack(bytes: &[u8]) -> Vec<u8> {
     let mut packed = wire::encode(&(bytes.len() as u64));
     packed.extend(zstd::bulk::compress(bytes, COMPRESSION_LEVEL).expect("memory takes the compressed bytes"));
     packed
+}
+
+/// The content of exactly one zstd frame, or a byte more than `bytes_max`. Memory grows as it comes, whatever the frame says
+/// of its length.
+fn decompress(frame: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(frame)?.single_frame();
+    decoder.window_log_max(WINDOW_LOG_MAX)?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut decoder)
+        .take(bytes_max as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    if decoder.finish().is_empty() {
+        Ok(bytes)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidData, "bytes behind the end"))
+    }
 }
 
 /// The hash of a bundle of which the canonical bytes are at hand.
@@ -213,6 +233,22 @@ mod tests {
         assert_eq!(Bundle::decode(&sorted.encode()).expect("a bundle"), sorted);
         assert_eq!(sorted.hash(), hash(&sorted.encode()));
         assert!(matches!(bundle(&["a", "a"]), Err(BundleError::Order)));
+    }
+
+    #[test]
+    fn what_was_packed_is_unpacked_and_nothing_else() {
+        let sound = bundle(&["a", "b"]).expect("fits");
+        let packed = sound.pack();
+        assert_eq!(Bundle::unpack(&packed).expect("what was packed"), sound);
+        let refused = |packed: &[u8]| assert!(Bundle::unpack(packed).is_err(), "{packed:02x?}");
+        refused(&[&packed[..], b"\0"].concat());
+        (0..packed.len()).for_each(|length| refused(&packed[..length]));
+        // A byte more and a byte less than it says.
+        for length in [packed[0] + 1, packed[0] - 1] {
+            refused(&[&[length], &packed[1..]].concat());
+        }
+        // It says that it has 64 MiB, and has nothing.
+        refused(b"\xfc\0\0\0\x04\x28\xb5\x2f\xfd\xa0\0\0\0\x04");
     }
 
     #[test]

@@ -19,3 +19,9 @@ mod session;
 mod tls;
 
 pub use cli::main;
+
+/// What the fuzz targets (`fuzz/`) need of the inside.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::journal::fuzzing::journal;
+}

@@ -16,11 +16,13 @@
 //! - [`segment_reader`]: the records of a segment in their order; [`reader`]: a whole run, or a part of it, for the
 //!   commands that look into journals; [`index`]: where its keyframes stand.
 //! - [`compress`]: packs what is closed; [`retention`]: removes what need not stay; [`upkeep`]: the thread that does both.
+//! - [`fuzzing`]: any bytes as a segment.
 
 mod aside;
 pub(crate) mod compress;
 pub(crate) mod disk;
 mod frames;
+pub(crate) mod fuzzing;
 pub(crate) mod give_up;
 pub(crate) mod index;
 pub(crate) mod offline;
