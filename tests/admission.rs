@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Barrier};
-use std::thread;
 
 use protocol::message::{Feed, Hello, Role};
 use protocol::ticket::{Claims, KeyId, SigningKey};
-use protocol::{ClientMessage, Code, ServerMessage};
+use protocol::{ClientMessage, Code};
 use sim::bounded::{List, Text};
 use sim::{Behaviour, CharacterId, CharacterSpec, Command};
 use tempfile::{TempDir, tempdir};
@@ -17,8 +15,8 @@ use crate::peer::{Admitted, Peer, hello, watcher, without_definition};
 use crate::serve::ANY_PORT;
 
 /// A daemon that wants tickets, and the key with which they are made.
-struct Guarded {
-    daemon: Daemon,
+pub(crate) struct Guarded {
+    pub(crate) daemon: Daemon,
     folder: TempDir,
     key: SigningKey,
     flags: Vec<String>,
@@ -36,7 +34,8 @@ fn nonce() -> [u8; 16] {
     nonce
 }
 
-fn claims(subject: &str, role: Role) -> Claims {
+/// What a ticket says of somebody.
+pub(crate) fn claims(subject: &str, role: Role) -> Claims {
     let name = if role == Role::Player { subject } else { "" };
     Claims {
         key: KeyId([0; 8]),
@@ -61,7 +60,7 @@ fn with_ticket(role: Role, ticket: &str) -> Hello {
 }
 
 impl Guarded {
-    fn start(more: &[&str]) -> Self {
+    pub(crate) fn start(more: &[&str]) -> Self {
         let folder = tempdir().expect("a folder");
         let file = folder.path().join("tickets.pem");
         let made = run_json(&["ticket", "key", path(&file), "--json"]);
@@ -99,11 +98,11 @@ impl Guarded {
         self.key.sign(claims).expect("a ticket")
     }
 
-    fn ask(&self, claims: Claims) -> Hello {
+    pub(crate) fn ask(&self, claims: Claims) -> Hello {
         with_ticket(claims.role, &self.sign(claims))
     }
 
-    fn join(&self, claims: Claims) -> Admitted {
+    pub(crate) fn join(&self, claims: Claims) -> Admitted {
         Peer::join(self.daemon.address, self.ask(claims))
     }
 
@@ -393,45 +392,6 @@ fn a_bot_borrows_characters_and_gives_them_back() {
     };
     guarded.refused("nobody", guarded.ask(unknown), Code::REJECT_TICKET_INVALID);
     guarded.daemon.terminate();
-}
-
-#[test]
-fn of_many_with_one_name_one_comes_in() {
-    // LOCKSTEPD_RACES=1000 for the long form.
-    let races = std::env::var("LOCKSTEPD_RACES").map_or(3, |races| races.parse().expect("a number"));
-    let data = tempdir().expect("a folder");
-    let daemon = Daemon::start(data.path(), ANY_PORT, &["--tick-rate", "50"]);
-    for race in 0..races {
-        let (together, address) = (Arc::new(Barrier::new(100)), daemon.address);
-        let peers: Vec<_> = (0..100)
-            .map(|_| {
-                let together = Arc::clone(&together);
-                thread::spawn(move || {
-                    let mut peer = Peer::connect(address);
-                    together.wait();
-                    let asking = without_definition(hello(&format!("Racer {race}")));
-                    peer.send(&ClientMessage::Hello(Box::new(asking)));
-                    let code = match peer.next() {
-                        Some(ServerMessage::Welcome(_)) => None,
-                        Some(ServerMessage::Reject { code, .. }) => Some(code),
-                        other => panic!("{other:?}"),
-                    };
-                    (peer, code)
-                })
-            })
-            .collect();
-        let outcomes: Vec<_> = peers
-            .into_iter()
-            .map(|peer| peer.join().expect("an answer"))
-            .collect();
-        let winners = outcomes.iter().filter(|(_, code)| code.is_none()).count();
-        let turned_away = outcomes
-            .iter()
-            .filter(|(_, code)| *code == Some(Code::REJECT_NAME_TAKEN))
-            .count();
-        assert_eq!((winners, turned_away), (1, 99), "race {race}");
-    }
-    daemon.terminate();
 }
 
 #[test]

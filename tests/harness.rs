@@ -169,13 +169,15 @@ pub(crate) struct Bots(Child);
 impl Bots {
     /// Starts `bot --json` against a daemon.
     pub(crate) fn start(address: SocketAddr, count: u32, seconds: u32, more: &[&str]) -> Self {
-        let child = lockstepd(&["bot", "--json", "--connect", &address.to_string()])
-            .args(["--count", &count.to_string(), "--seconds", &seconds.to_string()])
-            .args(more)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        Self(child)
+        let mut command = lockstepd(&["bot", "--json", "--connect", &address.to_string()]);
+        command.args(["--count", &count.to_string(), "--seconds", &seconds.to_string()]);
+        Self::launch(command.args(more))
+    }
+
+    /// Starts a command line that is, or runs, `bot --json`.
+    pub(crate) fn launch(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self(command.spawn().expect("the program starts"))
     }
 
     /// Waits for their end; the exit status and the summary.

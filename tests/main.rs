@@ -15,6 +15,7 @@ mod fuzz_seeds;
 mod harness;
 mod journal;
 mod locations;
+mod network;
 mod operations;
 mod peer;
 mod polygons;

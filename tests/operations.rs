@@ -31,7 +31,13 @@ fn daemon(more: &[&str], variables: &[(&str, &str)]) -> (Daemon, TempDir, Socket
 }
 
 /// One request with these headers; status and body.
-fn request(http: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+pub(crate) fn request(
+    http: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> (u16, String) {
     let mut socket = TcpStream::connect(http).expect("the pages are there");
     socket.set_read_timeout(Some(HANG)).expect("a limit above zero");
     let length = body.len();

@@ -48,13 +48,22 @@ impl Peer {
 
     /// Connects to a daemon that may be gone, and says nothing.
     pub(crate) fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
-        let socket = TcpStream::connect(address)?;
+        TcpStream::connect(address).map(Self::on)
+    }
+
+    /// Is at the end of this connection.
+    pub(crate) fn on(socket: TcpStream) -> Self {
         socket.set_nodelay(true).expect("a TCP socket");
         socket.set_read_timeout(Some(HANG)).expect("a limit above zero");
-        Ok(Self {
+        Self {
             socket,
             reader: FrameReader::new(FRAME_BYTES_MAX),
-        })
+        }
+    }
+
+    /// The connection itself.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.socket
     }
 
     /// Connects and asks to be let in.
@@ -66,10 +75,14 @@ impl Peer {
 
     /// Connects and is let in.
     pub(crate) fn join(address: SocketAddr, hello: Hello) -> Admitted {
-        let mut peer = Self::ask(address, hello);
-        match peer.next() {
+        Self::ask(address, hello).welcomed()
+    }
+
+    /// Has asked and is let in.
+    pub(crate) fn welcomed(mut self) -> Admitted {
+        match self.next() {
             Some(ServerMessage::Welcome(welcome)) => Admitted {
-                peer,
+                peer: self,
                 welcome: *welcome,
             },
             other => panic!("no welcome but {other:?}"),
@@ -185,6 +198,21 @@ impl Admitted {
             next_tick,
             digest,
         }
+    }
+
+    /// The definition that follows the welcome, if nothing else comes between its parts.
+    pub(crate) fn definition(&mut self) -> sim::Definition {
+        let mut packed = Vec::new();
+        self.peer.until(|message| match message {
+            ServerMessage::Definition { part, parts, bytes } => {
+                packed.extend_from_slice(&bytes);
+                (part + 1 == parts).then_some(())
+            }
+            ServerMessage::Clock { .. } => None,
+            other => panic!("{other:?} before the definition"),
+        });
+        let bundle = Bundle::decode(&packed).expect("a bundle");
+        bundle.definition("location").expect("the daemon runs it")
     }
 
     /// The World of the definition and snapshot that follow the welcome, and the turns that came between their parts.

@@ -30,6 +30,7 @@ use self::signals::Signals;
 pub(crate) use self::supervisor::LocationReport;
 use self::supervisor::Supervisor;
 use crate::admission::gate::Gate;
+use crate::descriptors::{self, Room};
 use crate::exit::{Status, WithStatus};
 use crate::http;
 use crate::listener::{self, Entrance};
@@ -48,6 +49,7 @@ pub(crate) struct Daemon {
     http: Option<TcpListener>,
     signals: Signals,
     doors: Doors,
+    room: Room,
 }
 
 impl Daemon {
@@ -57,6 +59,10 @@ impl Daemon {
     /// Refused settings or location files (78), damaged (65) or failing (74) journal.
     pub(crate) fn prepare(settings: Settings) -> anyhow::Result<Self> {
         check_addresses(&settings)?;
+        descriptors::raise_limit();
+        let room = descriptors::room(settings.locations.len(), settings.http.is_some())
+            .context("the limit of open files (ulimit -n) leaves no room for connections")
+            .with_status(Status::Refused)?;
         let doors = Doors::load(&settings)?;
         let loaded = load(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -89,6 +95,7 @@ impl Daemon {
             http,
             signals,
             doors,
+            room,
         })
     }
 
@@ -123,13 +130,12 @@ impl Daemon {
     /// # Errors
     /// A failing disk (74); a location that stayed down.
     pub(crate) fn run(self, reload: impl FnMut() -> Vec<Rules>) -> anyhow::Result<Vec<LocationReport>> {
-        crate::descriptors::raise_limit();
         let runtime = self.runtime;
         let reports = runtime.block_on(serve(
             &self.settings,
             (self.listener, self.http),
             self.signals,
-            Arc::new(self.doors),
+            (Arc::new(self.doors), self.room),
             self.locations,
             reload,
         ))?;
@@ -178,7 +184,7 @@ async fn serve(
     settings: &Settings,
     (listener, http): (TcpListener, Option<TcpListener>),
     signals: Signals,
-    doors: Arc<Doors>,
+    (doors, room): (Arc<Doors>, Room),
     locations: Vec<Prepared>,
     mut reload: impl FnMut() -> Vec<Rules>,
 ) -> anyhow::Result<Vec<LocationReport>> {
@@ -217,7 +223,7 @@ async fn serve(
     }
     let (alive, mut all_gone) = mpsc::channel(1);
     let entrance = Entrance {
-        gate: Gate::new(settings.admission.limits, crate::descriptors::connections_max()),
+        gate: Gate::new(settings.admission.limits, room.connections),
         admission: Arc::clone(&doors.admission),
         tls: doors.tls.clone(),
         directory: directory.clone(),
@@ -240,7 +246,7 @@ async fn serve(
                 drain: drain.clone(),
             };
             tokio::spawn(http::serve(
-                listener,
+                (listener, room.pages),
                 settings_of_http,
                 doors.http_tls.clone(),
                 pages,

@@ -16,8 +16,6 @@ use super::guard::{Caller, Guard};
 use super::{HttpSettings, Pages, router};
 use crate::tls::Tls;
 
-/// Connections at once.
-const CONNECTIONS_MAX: usize = 64;
 /// For the handshake of TLS, and for the headers of a request.
 const HEADERS: Duration = Duration::from_secs(10);
 /// The life of a connection, downloads included.
@@ -25,15 +23,15 @@ const LIFE: Duration = Duration::from_secs(600);
 /// After a failed accept.
 const BACK_OFF: Duration = Duration::from_millis(200);
 
-/// Accepts connections for ever.
+/// Accepts connections for ever, so many at once.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    (listener, connections_max): (TcpListener, usize),
     settings: HttpSettings,
     tls: Option<Arc<Tls>>,
     pages: Pages,
 ) {
     let router = router(Arc::new(pages), Arc::new(Guard::new(&settings)));
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
             return; // it is never closed

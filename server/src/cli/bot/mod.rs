@@ -54,6 +54,9 @@ pub(crate) struct BotArguments {
     /// Only the first K run the simulation and check digests; the others check that no turn is missing [default: all]
     #[arg(long, value_name = "K")]
     simulate: Option<u32>,
+    /// Only the first K play; the others watch in lockstep, without a character [default: all]
+    #[arg(long, value_name = "K", conflicts_with = "observer")]
+    play: Option<u32>,
     /// Beginning of their names: PREFIX-XXXX-N, with XXXX drawn at the start
     #[arg(long, value_name = "PREFIX", default_value = "bot")]
     name: String,
@@ -80,7 +83,7 @@ const EXAMPLES: &str = r#"Examples:
   lockstepd bot --connect 127.0.0.1:7777 --count 500 --simulate 10 --seconds 60 --json
   lockstepd bot --script walk.jsonl --seconds 20
   lockstepd bot --observer --count 5 --seconds 10
-  lockstepd bot --count 1000 --simulate 20 --ramp 10 --slow-share 0.1 --seconds 60 --json
+  lockstepd bot --count 1000 --simulate 20 --play 200 --ramp 10 --slow-share 0.1 --seconds 60 --json
 
 Lines of a script: commands at a tick counted from the join, as for `simulate --commands`; and steps, done in order:
   {"move": {"x": 3, "z": 4}}   {"stop": {}}   {"talk": {"npc": 100}}
@@ -237,11 +240,9 @@ impl Plan {
         let mut options = Options::new(&arguments.connect, self.name(index));
         options.program = concat!("lockstepd bot ", env!("CARGO_PKG_VERSION")).to_owned();
         options.location.clone_from(&arguments.location);
-        let role = if arguments.observer {
-            Role::Watcher
-        } else {
-            Role::Player
-        };
+        let plays = !arguments.observer && arguments.play.is_none_or(|first| index < first);
+        let role = if plays { Role::Player } else { Role::Watcher };
+        options.role = role;
         options.tls.clone_from(&self.credentials.tls);
         options.ticket = self
             .credentials
@@ -250,7 +251,6 @@ impl Plan {
             options.name.clear();
         }
         if arguments.observer {
-            options.role = Role::Watcher;
             options.feed = Feed::State;
             options.packed_states = !arguments.plain_states;
         }

@@ -17,6 +17,7 @@ pub(super) fn print(reports: &[LocationReport], json: bool) -> anyhow::Result<()
         overruns: report.overruns,
         slips: counters.slips,
         tick_us: times(&report.tick_us),
+        start_error_us: times(&report.start_error_us),
         sessions: counters.sessions,
         resumes: counters.resumes,
         commands: Commands {
@@ -59,6 +60,8 @@ pub(super) fn print(reports: &[LocationReport], json: bool) -> anyhow::Result<()
         summary.tick_us.p99,
         summary.tick_us.max
     ))?;
+    let Times { p50, p99, max } = summary.start_error_us;
+    output.line(format_args!("start error µs p50 {p50} p99 {p99} max {max}"))?;
     output.line(format_args!(
         "sessions {}  resumes {}  commands accepted {} refused {}  digests {}  desyncs {}",
         summary.sessions,
@@ -107,7 +110,10 @@ struct Summary<'a> {
     ticks: u64,
     overruns: u64,
     slips: u64,
+    /// Step and broadcast of a turn.
     tick_us: Times,
+    /// From when a turn is due to its start.
+    start_error_us: Times,
     sessions: u64,
     resumes: u64,
     commands: Commands,

@@ -242,6 +242,7 @@ impl<'a> Task<'a> {
             overruns: times.overruns,
             tick_us: times.tick_us.clone(),
             turn_us: self.turn_us,
+            start_error_us: self.start_error_us,
             journal,
             shadow: self.shadow.map(Shadow::finish),
             last_tick: next_tick.checked_sub(1),

@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) tick_us: Histogram<u64>,
     /// Of that, what the location's own thread did: everything up to the hand-over to the journal, µs.
     pub(crate) turn_us: Histogram<u64>,
+    /// From when each turn was due to its start, µs.
+    pub(crate) start_error_us: Histogram<u64>,
     /// What the journal did.
     pub(crate) journal: Statistics,
     /// What the shadow found, if there was one.
@@ -40,6 +42,7 @@ impl Report {
             overruns: 0,
             tick_us: histogram(),
             turn_us: histogram(),
+            start_error_us: histogram(),
             journal: Statistics::new().expect("constant bounds that are allowed"),
             shadow: None,
             last_tick: tick.checked_sub(1),
@@ -53,6 +56,7 @@ impl Report {
         self.overruns += other.overruns;
         self.tick_us += &other.tick_us;
         self.turn_us += &other.turn_us;
+        self.start_error_us += &other.start_error_us;
         self.journal.add(&other.journal);
         if let Some(shadow) = &other.shadow {
             self.shadow.get_or_insert_default().add(shadow);
