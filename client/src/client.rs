@@ -171,6 +171,11 @@ impl Client {
         }
     }
 
+    /// The session's number at the server; it stays where the session is resumed or sent elsewhere. `None`: there is none.
+    pub fn session(&self) -> Option<u64> {
+        self.session.number()
+    }
+
     /// Commands that have no answer yet.
     pub fn unanswered(&self) -> usize {
         self.session.unanswered()
@@ -262,7 +267,12 @@ impl Client {
             Err(error) => return self.end(error.into()),
         };
         match ClientHandshake::hello(hello) {
-            Ok(hello) => self.link = Link::Opening(Box::pin(connection::open(self.options.target(), hello))),
+            Ok(hello) => {
+                self.link = Link::Opening(Box::pin(connection::open(
+                    self.options.target(self.session.address()),
+                    hello,
+                )))
+            }
             Err(error) => self.end(error.into()),
         }
     }
@@ -298,7 +308,7 @@ impl Client {
             } => {
                 let again = after_reject(
                     code,
-                    self.session.is_known(),
+                    self.session.is_known() || self.session.travels(),
                     self.maybe_admitted,
                     self.options.reconnect.rejoin,
                 );
@@ -332,6 +342,9 @@ impl Client {
         if self.leaving.is_some() {
             return self.end(Ending::Left);
         }
+        if code == Code::CLOSE_MOVED && self.session.travel() {
+            return self.move_on();
+        }
         match after_close(code, self.options.reconnect.rejoin) {
             Again::Retry => self.lost(&format!("closed by the server: {code}")),
             Again::Rejoin => {
@@ -343,6 +356,14 @@ impl Client {
                 message: message.to_owned(),
             }),
         }
+    }
+
+    /// On to the place to which it has been sent, at once.
+    fn move_on(&mut self) {
+        self.drop_connection();
+        (self.tries, self.maybe_admitted) = (0, false);
+        self.lost_at = Instant::now();
+        self.link = Link::Waiting(self.lost_at);
     }
 
     /// The connection is gone, or an attempt has failed.
@@ -359,6 +380,10 @@ impl Client {
         let reconnect = self.options.reconnect;
         if self.leaving.is_some() {
             return self.end(Ending::Left);
+        }
+        // It has left here already, whatever became of the Close.
+        if self.session.travel() {
+            return self.move_on();
         }
         if now.saturating_duration_since(self.lost_at) >= reconnect.give_up_after {
             return self.end(Ending::GaveUp(reason.to_owned()));
@@ -444,7 +469,11 @@ fn after_reject(code: Code, known: bool, maybe_admitted: bool, rejoin: bool) -> 
         Code::REJECT_BUSY | Code::REJECT_TIMED_OUT | Code::REJECT_DRAINING | Code::REJECT_STORAGE => {
             Again::Retry
         }
-        Code::REJECT_RESUME_INVALID if known && rejoin => Again::Rejoin,
+        Code::REJECT_RESUME_INVALID | Code::REJECT_TICKET_USED | Code::REJECT_TICKET_EXPIRED
+            if known && rejoin =>
+        {
+            Again::Rejoin
+        }
         Code::REJECT_NAME_TAKEN | Code::REJECT_ALREADY_CONNECTED if maybe_admitted => Again::Retry,
         _ => Again::Never,
     }

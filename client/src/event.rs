@@ -109,7 +109,8 @@ pub enum ClientEvent {
         /// When at the latest, from now.
         deadline: Duration,
     },
-    /// The server wants this client elsewhere; it ends after this.
+    /// The server wants this client elsewhere. [`ClientEvent::Moving`] comes next if its options let it go there; else it
+    /// ends.
     Redirect {
         /// Which location.
         location: String,
@@ -117,6 +118,12 @@ pub enum ClientEvent {
         address: String,
         /// Admits there.
         ticket: String,
+    },
+    /// The client goes where the redirect said; [`ClientEvent::Joined`] tells when it is there. Name and number of the
+    /// session stay, characters and clock are those of the other place.
+    Moving {
+        /// Sequences of commands without an answer: they will get none.
+        unanswered: Vec<u64>,
     },
     /// The connection is lost; the client tries again.
     Disconnected {

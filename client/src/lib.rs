@@ -67,5 +67,6 @@ pub use parts::PartsError;
 pub use random::Random;
 pub use report::write_report;
 pub use session::{COMMANDS_WAITING_MAX, SessionError, TooManyCommands};
+pub use stream::Stream;
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};

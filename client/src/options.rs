@@ -47,6 +47,8 @@ pub struct Options {
     pub definitions: Definitions,
     /// What happens when the connection is lost.
     pub reconnect: Reconnect,
+    /// Go where a [`Redirect`](crate::ClientEvent::Redirect) says; else that is the end.
+    pub follow_redirects: bool,
     /// Makes the waiting times of many clients differ.
     pub seed: u64,
 }
@@ -70,13 +72,20 @@ impl Options {
             want_definition: false,
             definitions: Definitions::default(),
             reconnect: Reconnect::default(),
+            follow_redirects: true,
             seed: 0,
         }
     }
 
-    pub(crate) fn target(&self) -> Target {
+    /// The way to the daemon at `address`; empty: to the one that is named here.
+    pub(crate) fn target(&self, address: &str) -> Target {
+        let address = if address.is_empty() {
+            &self.address
+        } else {
+            address
+        };
         Target {
-            address: self.address.clone(),
+            address: address.to_owned(),
             #[cfg(feature = "tls")]
             tls: self.tls.clone(),
         }
@@ -126,7 +135,8 @@ impl Tickets {
         Self::from_fn(move || ticket.clone())
     }
 
-    fn next(&self) -> String {
+    /// The next one.
+    pub fn next(&self) -> String {
         (self.0)()
     }
 }

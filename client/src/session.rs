@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use protocol::Code;
 use protocol::message::{ClientMessage, Feed, Hello, Need, Resume, ServerMessage, View, Welcome};
-use sim::bounded::TooLong;
+use sim::bounded::{Text, TooLong};
 use sim::{CharacterId, Command};
 
 use crate::event::{Answer, ClientEvent};
@@ -42,6 +42,10 @@ pub struct TooManyCommands;
 pub(crate) struct Session {
     options: Options,
     identity: Option<Identity>,
+    /// Where it is to go, once the connection is closed.
+    redirect: Option<Place>,
+    /// Where it is, if it has been sent there; else where the options say.
+    place: Option<Place>,
     characters: Vec<CharacterId>,
     follower: Follower,
     /// What the followers of earlier connections were told.
@@ -63,6 +67,23 @@ struct Identity {
     session: u64,
     token: [u8; 16],
     run: [u8; 16],
+}
+
+/// A place to which a client has been sent.
+#[derive(Clone)]
+struct Place {
+    location: String,
+    /// Empty: the daemon of the options.
+    address: String,
+    /// Until it has admitted.
+    ticket: Option<String>,
+}
+
+impl std::fmt::Debug for Place {
+    /// Without the ticket.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {:?}", self.location, self.address)
+    }
 }
 
 /// A command that waits for its answer.
@@ -87,6 +108,8 @@ impl Session {
         Self {
             options,
             identity: None,
+            redirect: None,
+            place: None,
             characters: Vec::new(),
             follower: Follower::Nothing,
             observed: Tally::default(),
@@ -104,7 +127,16 @@ impl Session {
     /// What to begin a connection with.
     pub(crate) fn hello(&self) -> Result<Hello, TooLong> {
         // The token brings a session back; a ticket was for its beginning.
-        let mut hello = self.options.hello(self.identity.is_none())?;
+        let begins = self.identity.is_none();
+        let mut hello = self.options.hello(begins && self.place.is_none())?;
+        if let Some(place) = &self.place {
+            hello.location = Text::new(&*place.location)?;
+            if begins {
+                // The ticket says who comes.
+                hello.name = Text::default();
+                hello.ticket = place.ticket.as_deref().map(Text::new).transpose()?;
+            }
+        }
         hello.resume = self.identity.map(|identity| {
             // Where the position or its digest is not known, one that cannot be right brings a snapshot.
             let (next_tick, digest) = match self.lockstep().and_then(Lockstep::position) {
@@ -146,6 +178,9 @@ impl Session {
             token: welcome.token,
             run: welcome.run,
         });
+        if let Some(place) = &mut self.place {
+            place.ticket = None;
+        }
         self.characters = welcome.characters.to_vec();
         self.next_sequence = self.next_sequence.max(welcome.last_sequence.saturating_add(1));
         self.outgoing.clear();
@@ -197,6 +232,7 @@ impl Session {
     /// The session is over; the next Hello asks for a new one.
     pub(crate) fn lose(&mut self, code: Code) {
         self.identity = None;
+        self.place = None;
         self.observed = self.observed();
         self.follower = Follower::Nothing;
         self.characters.clear();
@@ -204,6 +240,38 @@ impl Session {
             code,
             unanswered: std::mem::take(&mut self.unanswered).into_keys().collect(),
         });
+    }
+
+    /// The connection is closed because the session goes on elsewhere: the next Hello asks for it there. Whether the
+    /// server has said where, and the options let it go.
+    pub(crate) fn travel(&mut self) -> bool {
+        let Some(place) = self.redirect.take().filter(|_| self.options.follow_redirects) else {
+            return false;
+        };
+        self.place = Some(place);
+        self.identity = None;
+        self.observed = self.observed();
+        self.follower = Follower::Nothing;
+        self.characters.clear();
+        self.events.push_back(ClientEvent::Moving {
+            unanswered: std::mem::take(&mut self.unanswered).into_keys().collect(),
+        });
+        true
+    }
+
+    /// Where to connect to; empty: where the options say.
+    pub(crate) fn address(&self) -> &str {
+        self.place.as_ref().map_or("", |place| &place.address)
+    }
+
+    /// It is on the way to another place and has not been let in there.
+    pub(crate) fn travels(&self) -> bool {
+        self.identity.is_none() && self.place.is_some()
+    }
+
+    /// Its number at the server.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.identity.map(|identity| identity.session)
     }
 
     /// A message has come.
@@ -281,11 +349,18 @@ impl Session {
                 location,
                 address,
                 ticket,
-            } => self.events.push_back(ClientEvent::Redirect {
-                location: location.to_string(),
-                address: address.to_string(),
-                ticket: ticket.to_string(),
-            }),
+            } => {
+                self.redirect = Some(Place {
+                    location: location.to_string(),
+                    address: address.to_string(),
+                    ticket: Some(ticket.to_string()),
+                });
+                self.events.push_back(ClientEvent::Redirect {
+                    location: location.to_string(),
+                    address: address.to_string(),
+                    ticket: ticket.to_string(),
+                });
+            }
             ServerMessage::Welcome(_) => return Err(SessionError::Unexpected("Welcome")),
             ServerMessage::Reject { .. } => return Err(SessionError::Unexpected("Reject")),
             ServerMessage::Close { .. } => return Err(SessionError::Unexpected("Close")),

@@ -70,6 +70,7 @@ class Client:
         self.answers: dict[int, Message] = {}
         self.writer: asyncio.StreamWriter | None = None
         self.leaving = False
+        self.redirect: dict[str, Any] | None = None
 
     @property
     def character(self) -> int:
@@ -146,6 +147,11 @@ class Client:
                 elif name in ("Accepted", "Refused"):
                     self.unanswered.pop(fields["sequence"], None)
                     self.answers[fields["sequence"]] = (name, fields)
+                elif name == "Redirect":
+                    self.redirect = fields
+                elif name == "Close" and self.redirect and not self.leaving:
+                    self.travel(self.redirect)
+                    return
                 elif name == "Close" and not self.leaving:
                     if fields["code"] not in CLOSES_TO_RETRY:
                         raise Closed(fields["code"], fields["message"])
@@ -167,6 +173,16 @@ class Client:
         self.observer = Observer()
         for given in self.unanswered.values():
             self.send(("Command", given))
+
+    def travel(self, to: dict[str, Any]) -> None:
+        """The session goes on elsewhere, with its name and number; what had no answer gets none."""
+        self.redirect = None
+        if to["address"]:
+            host, _, port = to["address"].rpartition(":")
+            self.address = (host.strip("[]"), int(port))
+        self.unanswered.clear()
+        self.welcome = {}
+        self.hello.update(location=to["location"], ticket=to["ticket"], name="", resume=None)
 
     async def keep_alive(self) -> None:
         nonce = 0

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use client::Random;
+use client::{Random, Stream};
 use protocol::frame::{self, FrameReader};
 use protocol::handshake::{Answer, ClientHandshake};
 use protocol::message::{ClientMessage, Hello, Need, ServerMessage};
@@ -13,7 +13,6 @@ use protocol::wire;
 use sim::bounded::Text;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::Plan;
 use super::profile::Manner;
@@ -53,15 +52,23 @@ async fn misbehave(
     report: &mut Report,
 ) -> io::Result<Option<String>> {
     let ends = plan.ends.into();
-    let mut stream = TcpStream::connect(plan.address()).await?;
-    SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+    let mut stream = Stream::connect_to(plan.address(), plan.tls()).await?;
+    SockRef::from(stream.tcp()).set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+    let ticket = plan.ticket(index);
+    let name = match ticket {
+        // It says who comes.
+        Some(_) => Text::default(),
+        None => Text::cut(&plan.name(index)),
+    };
     let hello = Hello {
         location: Text::cut(plan.location()),
+        ticket: ticket.map(Text::new).transpose().map_err(io::Error::other)?,
         definition: Need::No,
-        ..Hello::new(Text::cut("lockstepd bot"), Text::cut(&plan.name(index)))
+        ..Hello::new(Text::cut("lockstepd bot"), name)
     };
     let hello = ClientHandshake::hello(hello).map_err(io::Error::other)?;
     stream.write_all(&hello).await?;
+    stream.flush().await?;
     report.bytes_out += hello.len() as u64;
     let mut handshake = ClientHandshake::new();
     loop {
@@ -89,7 +96,7 @@ async fn misbehave(
 
 /// Says nothing any more; reading is what tells how the server ends it.
 async fn fall_silent(
-    mut stream: TcpStream,
+    mut stream: Stream,
     mut reader: FrameReader,
     ends: tokio::time::Instant,
     report: &mut Report,
@@ -112,7 +119,7 @@ async fn fall_silent(
 
 /// Shows that it lives and takes nothing.
 async fn read_never(
-    mut stream: TcpStream,
+    mut stream: Stream,
     ends: tokio::time::Instant,
     report: &mut Report,
 ) -> io::Result<Option<String>> {
@@ -125,26 +132,28 @@ async fn read_never(
 
 /// Takes a little from time to time.
 async fn read_rarely(
-    mut stream: TcpStream,
+    mut stream: Stream,
     ends: tokio::time::Instant,
     report: &mut Report,
 ) -> io::Result<Option<String>> {
     let mut bytes = [0; RECEIVE_BUFFER_BYTES];
     while tokio::time::Instant::now() < ends {
         tokio::time::sleep_until((tokio::time::Instant::now() + READ_PERIOD).min(ends)).await;
-        match stream.try_read(&mut bytes) {
-            Ok(0) => return Ok(None),
-            Ok(read) => report.bytes_in += read as u64,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+        // What is not there already is not waited for.
+        match tokio::time::timeout(Duration::ZERO, stream.read(&mut bytes)).await {
+            Ok(Ok(0)) => return Ok(None),
+            Ok(Ok(read)) => report.bytes_in += read as u64,
+            Err(_) => {}
+            Ok(Err(error)) => return Err(error),
         }
         ping(&mut stream, report).await?;
     }
     Ok(None)
 }
 
-async fn ping(stream: &mut TcpStream, report: &mut Report) -> io::Result<()> {
+async fn ping(stream: &mut Stream, report: &mut Report) -> io::Result<()> {
     let ping = frame::encode_client(&ClientMessage::Ping { nonce: 1 }).map_err(io::Error::other)?;
     report.bytes_out += ping.len() as u64;
-    stream.write_all(&ping).await
+    stream.write_all(&ping).await?;
+    stream.flush().await
 }

@@ -227,6 +227,17 @@ impl Plan {
         &self.arguments.location
     }
 
+    fn tls(&self) -> Option<client::Tls> {
+        self.credentials.tls.clone()
+    }
+
+    /// A ticket for a player of bot `index`'s name, if it needs one.
+    fn ticket(&self, index: u32) -> Option<String> {
+        let location = &self.arguments.location;
+        let tickets = self.credentials.tickets(self.name(index), Role::Player, location);
+        tickets.map(|tickets| tickets.next())
+    }
+
     /// How long bot `index` waits before it connects.
     fn delay(&self, index: u32) -> Duration {
         let ramp = self.arguments.profile.ramp_seconds(self.arguments.seconds);

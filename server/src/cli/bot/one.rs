@@ -28,6 +28,8 @@ pub(super) struct Bot {
     script: Option<Script>,
     /// The tick at which it joined, and its character then.
     joined: Option<(u64, Option<CharacterId>)>,
+    /// It has been sent elsewhere and is not there yet.
+    moving: bool,
     tick_rate: u16,
     /// Tick of the World when each command was given, by sequence.
     given_at: BTreeMap<u64, u64>,
@@ -43,6 +45,7 @@ impl Bot {
             walker: None,
             script: None,
             joined: None,
+            moving: false,
             tick_rate: 1,
             given_at: BTreeMap::new(),
             report: Report::new(index),
@@ -144,6 +147,14 @@ impl Bot {
                 self.report.count_error(&code.to_string());
                 self.report.trouble = Some(format!("the session is lost: {code}"));
             }
+            ClientEvent::Moving { unanswered } => {
+                self.moving = true;
+                // They belong to the place that it has left.
+                for sequence in unanswered {
+                    self.given_at.remove(&sequence);
+                    self.report.left_behind += 1;
+                }
+            }
             ClientEvent::Disconnected { reason, .. } => {
                 self.report.count_error(&reason);
                 if self.joined.is_none() {
@@ -191,6 +202,10 @@ impl Bot {
                 self.start_script();
             }
             Some((_, before)) if resumed && before == own => self.report.resumes += 1,
+            Some(_) if std::mem::take(&mut self.moving) => {
+                self.report.moves += 1;
+                self.joined = Some((next_tick, own));
+            }
             Some(_) => {
                 self.report.rejoins += 1;
                 self.joined = Some((next_tick, own));

@@ -38,6 +38,8 @@ pub(super) struct Report {
     pub(super) resumes: u64,
     pub(super) rejoins: u64,
     pub(super) sessions_lost: u64,
+    pub(super) moves: u64,
+    pub(super) left_behind: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
     pub(super) script_failed: bool,
@@ -74,6 +76,8 @@ impl Report {
             resumes: 0,
             rejoins: 0,
             sessions_lost: 0,
+            moves: 0,
+            left_behind: 0,
             bytes_in: 0,
             bytes_out: 0,
             script_failed: false,
@@ -129,6 +133,8 @@ pub(super) struct Summary {
     resumes: u64,
     /// Came back as somebody new.
     rejoins: u64,
+    /// Went where a Redirect sent them.
+    moves: u64,
     bytes_in: u64,
     bytes_out: u64,
     /// Bots with a line of the script that failed.
@@ -151,6 +157,8 @@ struct Commands {
     /// Why they were refused, each reason once.
     refusals: Vec<String>,
     unanswered: u64,
+    /// Waited where a Redirect sent their bot away: nobody answers them.
+    left_behind: u64,
     answered_twice: u64,
     /// Not sent, since too many waited.
     held_back: u64,
@@ -226,6 +234,7 @@ impl Summary {
                 refused: sum(|report| report.refused),
                 refusals: refusals.iter().map(Code::to_string).collect(),
                 unanswered: sum(|report| report.unanswered),
+                left_behind: sum(|report| report.left_behind),
                 answered_twice: sum(|report| report.answered_twice),
                 held_back: sum(|report| report.held_back),
             },
@@ -236,6 +245,7 @@ impl Summary {
             reconnects: sum(|report| report.reconnects),
             resumes: sum(|report| report.resumes),
             rejoins: sum(|report| report.rejoins),
+            moves: sum(|report| report.moves),
             bytes_in: sum(|report| report.bytes_in),
             bytes_out: sum(|report| report.bytes_out),
             scripts_failed: sum(|report| report.script_failed.into()),
@@ -248,7 +258,7 @@ impl Summary {
 
     /// Nothing went wrong.
     pub(super) fn is_good(&self) -> bool {
-        let answers = self.commands.accepted + self.commands.refused;
+        let answers = self.commands.accepted + self.commands.refused + self.commands.left_behind;
         self.joined == self.bots
             && self.ended_early == 0
             && self.scripts_failed == 0
@@ -343,6 +353,13 @@ impl fmt::Display for Summary {
             "reconnects  {}: {} to their own characters, {} as somebody new",
             self.reconnects, self.resumes, self.rejoins
         )?;
+        if self.moves > 0 {
+            writeln!(
+                f,
+                "moves       {} to other locations, {} commands left behind",
+                self.moves, commands.left_behind
+            )?;
+        }
         write!(f, "bytes       {} in, {} out", self.bytes_in, self.bytes_out)?;
         if let Observed {
             states,
