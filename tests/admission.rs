@@ -59,20 +59,32 @@ fn with_ticket(role: Role, ticket: &str) -> Hello {
     }
 }
 
+/// A key for tickets, and the file that a daemon reads.
+pub(crate) struct Keys {
+    pub(crate) key: SigningKey,
+    pub(crate) public: PathBuf,
+}
+
 impl Guarded {
-    pub(crate) fn start(more: &[&str]) -> Self {
-        let folder = tempdir().expect("a folder");
-        let file = folder.path().join("tickets.pem");
+    /// Makes keys in a folder.
+    pub(crate) fn keys(folder: &Path) -> Keys {
+        let file = folder.join("tickets.pem");
         let made = run_json(&["ticket", "key", path(&file), "--json"]);
         let key = SigningKey::from_pem(&fs::read(&file).expect("the key")).expect("a key");
         assert_eq!(made[0]["key"], key.id().to_string());
-        let public = made[0]["public"].as_str().expect("a path");
+        let public = made[0]["public"].as_str().expect("a path").into();
+        Keys { key, public }
+    }
+
+    pub(crate) fn start(more: &[&str]) -> Self {
+        let folder = tempdir().expect("a folder");
+        let Keys { key, public } = Self::keys(folder.path());
         let mut flags = vec![
             "--tick-rate".to_owned(),
             "50".to_owned(),
             "--ticket-key".to_owned(),
         ];
-        flags.push(public.to_owned());
+        flags.push(path(&public).to_owned());
         flags.extend(more.iter().map(|flag| (*flag).to_owned()));
         let data = folder.path().join("data");
         let daemon = Daemon::start(&data, ANY_PORT, &strings(&flags));
@@ -84,17 +96,17 @@ impl Guarded {
         }
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    fn killed_and_restarted(self) -> Self {
+    pub(crate) fn killed_and_restarted(self) -> Self {
         let data = self.data();
         let daemon = self.daemon.restart(&data, &strings(&self.flags));
         Self { daemon, ..self }
     }
 
-    fn sign(&self, claims: Claims) -> String {
+    pub(crate) fn sign(&self, claims: Claims) -> String {
         self.key.sign(claims).expect("a ticket")
     }
 
@@ -106,12 +118,12 @@ impl Guarded {
         Peer::join(self.daemon.address, self.ask(claims))
     }
 
-    fn refused(&self, what: &str, hello: Hello, expected: Code) {
+    pub(crate) fn refused(&self, what: &str, hello: Hello, expected: Code) {
         assert_eq!(Peer::refused(self.daemon.address, hello), expected, "{what}");
     }
 }
 
-fn path(path: &Path) -> &str {
+pub(crate) fn path(path: &Path) -> &str {
     path.to_str().expect("a UTF-8 path")
 }
 
@@ -455,7 +467,7 @@ fn the_banned_go_at_once_and_do_not_come_back() {
 }
 
 /// A certificate for this machine that is its own authority, and its key, as files.
-fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
+pub(crate) fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]);
     let made = made.expect("a certificate");
     let (certificate, key) = (folder.join("chain.pem"), folder.join("key.pem"));

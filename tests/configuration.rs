@@ -60,3 +60,39 @@ fn the_effective_configuration_says_where_it_came_from() {
     }
     assert!(!printed.contains("secret"), "{printed}");
 }
+
+/// What a run was played on may not change unnoticed, where that is asked for.
+#[test]
+fn a_changed_definition_may_be_refused() {
+    let data = tempdir().expect("a folder");
+    let path = data.path().to_str().expect("a UTF-8 path");
+    let check = |tick_rate: &str, more: &[&str], status: i32, says: &str| {
+        let arguments = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            path,
+            "--ticks",
+            "2",
+        ];
+        let output = lockstepd(&arguments)
+            .args(["--tick-rate", tick_rate])
+            .args(more)
+            .env("LOCKSTEPD_JOURNAL__ON_CHANGE", "refuse")
+            .output()
+            .expect("the binary starts");
+        let stderr = text(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{tick_rate} {more:?}: {stderr}"
+        );
+        assert!(stderr.contains(says), "{tick_rate} {more:?}: {stderr}");
+    };
+    check("100", &[], 0, "");
+    check("100", &[], 0, "");
+    check("50", &[], 78, "played on another definition");
+    check("50", &["--new-run"], 0, "");
+    check("100", &[], 78, "--new-run begins anew");
+}

@@ -1,87 +1,16 @@
 //! What an operator does with a running daemon: pages, pauses, travel, drain, reload.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-
 use protocol::message::{ClockState, Feed, Hello};
 use protocol::{ClientMessage, Code, ServerMessage};
 use serde_json::{Value, json};
 use sim::bounded::{List, Text};
 use sim::{Command, Event, step};
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
-use crate::harness::{Daemon, HANG, run_json};
+use crate::harness::run_json;
+use crate::pages::{POLYGON, TOWN, daemon, done, get, metrics, post, request};
 use crate::peer::{Peer, hello, watcher, without_definition};
-use crate::serve::{ANY_PORT, verify};
-
-const TOWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/locations/town.json");
-const POLYGON: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../config/locations/town-polygon.json"
-);
-
-/// A daemon with admin pages, its folder, and where they are.
-fn daemon(more: &[&str], variables: &[(&str, &str)]) -> (Daemon, TempDir, SocketAddr) {
-    let data = tempdir().expect("a folder");
-    let mut flags = vec!["--http", ANY_PORT, "--tick-rate", "50"];
-    flags.extend_from_slice(more);
-    let daemon = Daemon::start_with(data.path(), ANY_PORT, &flags, variables);
-    let http = daemon.http.expect("pages were asked for");
-    (daemon, data, http)
-}
-
-/// One request with these headers; status and body.
-pub(crate) fn request(
-    http: SocketAddr,
-    method: &str,
-    path: &str,
-    headers: &str,
-    body: &str,
-) -> (u16, String) {
-    let mut socket = TcpStream::connect(http).expect("the pages are there");
-    socket.set_read_timeout(Some(HANG)).expect("a limit above zero");
-    let length = body.len();
-    write!(
-        socket,
-        "{method} {path} HTTP/1.1\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
-    .expect("a socket");
-    let mut answer = Vec::new();
-    socket.read_to_end(&mut answer).expect("an answer");
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .unwrap_or_else(|| panic!("{answer:?}"));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.unwrap_or_else(|| panic!("{head:?}")), body.to_owned())
-}
-
-pub(crate) fn get(http: SocketAddr, path: &str) -> Value {
-    let (status, body) = request(http, "GET", path, &format!("host: {http}\r\n"), "");
-    assert!(matches!(status, 200 | 503), "{path}: {status} {body}");
-    serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
-}
-
-/// The page for Prometheus.
-pub(crate) fn metrics(http: SocketAddr) -> String {
-    let (status, metrics) = request(http, "GET", "/metrics", &format!("host: {http}\r\n"), "");
-    assert_eq!(status, 200, "{metrics}");
-    metrics
-}
-
-/// Asks for something; the status and the answer.
-pub(crate) fn post(http: SocketAddr, path: &str, body: &Value) -> (u16, Value) {
-    let headers = format!("host: {http}\r\nlockstepd-actor: tester\r\n");
-    let (status, body) = request(http, "POST", path, &headers, &body.to_string());
-    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
-}
-
-/// Asks for something that is done.
-pub(crate) fn done(http: SocketAddr, path: &str, body: &Value) -> Value {
-    let (status, answer) = post(http, path, body);
-    assert_eq!(status, 200, "{path} {body}: {answer}");
-    answer
-}
+use crate::serve::verify;
 
 fn clock_state(peer: &mut Peer, wanted: ClockState) {
     peer.until(|message| match message {
@@ -275,7 +204,7 @@ fn health_and_metrics_tell_how_it_stands() {
     }
     let host = format!("host: {http}\r\n");
     let metrics = metrics(http);
-    let wanted = "lockstepd_sessions{location=\"town-polygon\",role=\"watcher\",feed=\"lockstep\"} 1";
+    let wanted = "lockstepd_sessions{location=\"town-polygon\",role=\"watcher\",feed=\"lockstep\",state=\"connected\"} 1";
     assert!(metrics.contains(wanted), "{metrics}");
     assert!(
         metrics.contains("lockstepd_tick_duration_seconds_bucket{le=\"+Inf\",location=\"town\"}"),
@@ -401,4 +330,29 @@ fn a_reload_takes_what_can_change() {
     }
     player.peer.turn();
     daemon.terminate();
+}
+
+#[test]
+fn a_new_run_begins_at_an_operators_word() {
+    let (daemon, data, http) = daemon(&[], &[]);
+    let mut player = Peer::join(daemon.address, hello("Ann"));
+    player.peer.turn();
+    let resume = player.resume(0, 0);
+    let ended = done(http, "/api/locations/town/new-run", &json!({}));
+    assert_eq!(player.peer.closed(), Some(Code::CLOSE_RUN_ENDED));
+    let back = Hello {
+        resume: Some(resume),
+        ..without_definition(hello(""))
+    };
+    assert_eq!(Peer::refused(daemon.address, back), Code::REJECT_RESUME_INVALID);
+    let again = Peer::join(daemon.address, without_definition(hello("Ann")));
+    assert_ne!(again.welcome.run, player.welcome.run);
+    let summary = daemon.terminate();
+    let data = data.path().to_str().expect("a UTF-8 path");
+    let run = |number: &str| {
+        let replayed = run_json(&["replay", data, "--run", number, "--verify", "--json"]);
+        replayed.last().cloned().expect("a summary")
+    };
+    assert_eq!(run("2")["digest"], summary["digest"]);
+    assert_eq!(run("1")["next_tick"], ended["next_tick"]);
 }

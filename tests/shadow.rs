@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use crate::desync::files;
 use crate::harness::{Bots, Daemon, lockstepd, run_json};
-use crate::operations::{get, metrics};
+use crate::pages::{get, metrics};
 use crate::peer::{Peer, hello, without_definition};
 use crate::serve::{ANY_PORT, check_bots, verify};
 

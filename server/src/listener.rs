@@ -62,7 +62,12 @@ pub(crate) async fn accept(listener: TcpListener, entrance: Entrance, alive: mps
         let connection = ConnectionId(last_connection);
         tracing::debug!(connection = last_connection, %peer, "accepted");
         let (entrance, alive) = (entrance.clone(), alive.clone());
-        let span = tracing::info_span!("connection", number = last_connection);
+        let span = tracing::info_span!(
+            "connection",
+            number = last_connection,
+            location = tracing::field::Empty,
+            session = tracing::field::Empty
+        );
         let served = async move {
             welcome(stream, peer, connection, entrance).await;
             drop(open);

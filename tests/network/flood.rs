@@ -226,7 +226,7 @@ fn settle(daemon: &Daemon, player: &Player, most: Held) -> Held {
             descriptors: process.descriptors(),
             resident_kib: process.resident_kib(),
         };
-        let waiting = measure::gauge(http, "lockstepd_sessions_waiting");
+        let waiting = measure::sessions_waiting(http);
         let within = held.descriptors <= most.descriptors && held.resident_kib <= most.resident_kib;
         if waiting == 0 && within {
             return held;

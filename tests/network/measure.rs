@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use super::process::Process;
 use crate::harness::{Bots, Daemon};
-use crate::operations::request;
+use crate::pages::request;
 use crate::serve::ANY_PORT;
 
 /// Counts of a histogram by class: the upper bound as it is printed, and how many are at most that.
@@ -69,6 +69,20 @@ pub(super) fn gauge(http: SocketAddr, name: &str) -> i64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
     value.unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+/// Sessions without a connection that may come back, now.
+pub(super) fn sessions_waiting(http: SocketAddr) -> i64 {
+    let text = metrics(http);
+    let waiting = text
+        .lines()
+        .filter(|line| line.starts_with("lockstepd_sessions{") && line.contains("feed=\"none\""));
+    let counts = waiting.map(|line| {
+        line.rsplit(' ')
+            .next()
+            .and_then(|count| count.parse::<i64>().ok())
+    });
+    counts.map(|count| count.expect("a count")).sum()
 }
 
 fn metrics(http: SocketAddr) -> String {

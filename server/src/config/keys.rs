@@ -104,6 +104,12 @@ pub(crate) const KEYS: &[Key] = &[
         "2000",
     )
     .flag("--journal-ahead-ms-max"),
+    key(
+        "journal",
+        "onChange",
+        Kind::Choice(&["new-run", "refuse"]),
+        "\"new-run\"",
+    ),
     key("journal", "keepHours", Kind::Number(1, 1_000_000), "").flag("--keep-hours"),
     key("journal", "keepMib", Kind::Number(1, 1_000_000_000), "").flag("--keep-mib"),
     key("log", "format", Kind::Choice(&["text", "json"]), "\"text\"").flag("--log-format"),

@@ -161,6 +161,16 @@ fn the_file_that_ships_is_the_defaults() {
                 key.path()
             );
         }
+        if let Kind::Choice(choices) = key.kind {
+            for choice in choices {
+                let quoted = format!("\"{choice}\"");
+                assert!(
+                    about.contains(&quoted),
+                    "{}: {quoted} does not stand above it:\n{about}",
+                    key.path()
+                );
+            }
+        }
         if key.reload {
             assert!(
                 about.contains("SIGHUP"),

@@ -30,6 +30,8 @@ pub(crate) struct Place {
 pub(crate) struct Condition {
     /// How often it failed and was started again from its journal.
     pub(crate) restarts: u64,
+    /// How often it went on from a journal: at the daemon's start, and after each failure.
+    pub(crate) recoveries: u64,
     /// Why it does not run and will not any more.
     pub(crate) down: Option<String>,
 }
@@ -80,6 +82,11 @@ impl Place {
     /// It failed and is started again.
     pub(super) fn restarted(&self) {
         self.lock().restarts += 1;
+    }
+
+    /// It goes on from its journal.
+    pub(super) fn recovered(&self) {
+        self.lock().recoveries += 1;
     }
 
     /// It does not run any more.

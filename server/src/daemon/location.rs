@@ -55,6 +55,7 @@ impl Loaded {
             bundle: &self.bundle,
             definition: &self.definition,
             new_run: settings.new_run && !again,
+            same_definition: settings.same_definition,
             recover: settings.recover && !again,
         })
     }

@@ -38,6 +38,8 @@ pub(crate) struct JournalSettings {
     pub(crate) data_dir: PathBuf,
     /// Begin a new run even if the last one could go on.
     pub(crate) new_run: bool,
+    /// Do not start on a journal of another definition.
+    pub(crate) same_definition: bool,
     /// Go on after damage, giving up what cannot be proved.
     pub(crate) recover: bool,
     /// What a turn and an answer wait for.

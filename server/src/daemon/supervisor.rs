@@ -91,14 +91,34 @@ impl Supervisor {
     }
 
     fn run(self, opened: Opened) -> Result<LocationReport, Fatal> {
-        let first_tick = opened.world.tick();
+        let mut first_tick = opened.world.tick();
+        let mut ticks_of_runs = 0;
         let mut failures = VecDeque::new();
         let mut opened = opened;
         let (report, down) = loop {
+            if !opened.fresh {
+                self.this().recovered();
+            }
             let (tick, digest) = (opened.world.tick(), opened.world.digest());
-            let done = tick - first_tick;
+            let done = ticks_of_runs + (tick - first_tick);
             let ticks_left = self.ticks_max.map(|ticks| ticks.saturating_sub(done));
             let reason = match self.run_once(opened, ticks_left) {
+                Ok(report) if report.run_ended => {
+                    ticks_of_runs += report
+                        .last_tick
+                        .map_or(0, |last| last + 1)
+                        .saturating_sub(first_tick);
+                    first_tick = 0;
+                    opened = match self.loaded.open(&self.journal, true) {
+                        Ok(opened) => opened,
+                        Err(error) => return Err(Fatal::Opening(self.loaded.name().to_owned(), error)),
+                    };
+                    tracing::warn!(
+                        run = opened.run_number,
+                        "a new run begins: an operator asked for it"
+                    );
+                    continue;
+                }
                 Ok(report) => break (report, None),
                 Err(Failed::Panicked(reason)) => reason,
                 Err(failed) => return Err(Fatal::Running(self.loaded.name().to_owned(), failed)),

@@ -259,6 +259,15 @@ pub(super) async fn keyframe(
     ask(place(&pages, &location)?, &headers, Request::Keyframe).await
 }
 
+/// Ends the run and begins another.
+pub(super) async fn new_run(
+    State(pages): State<Arc<Pages>>,
+    Path(location): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Value> {
+    ask(place(&pages, &location)?, &headers, Request::NewRun).await
+}
+
 /// Ends the daemon in order, as SIGTERM does.
 pub(super) async fn drain(State(pages): State<Arc<Pages>>, headers: HeaderMap) -> Answer<Done> {
     note(&pages, &headers, "drain").await?;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,13 +11,14 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
+use protocol::Code;
 use protocol::message::ClockState;
 
 use super::Pages;
 use super::answer::Problem;
 use crate::daemon::{Condition, Place};
-use crate::location::Storage;
 use crate::location::status::{BOUNDS_US, Classes, Status};
+use crate::location::{FIRST_REFUSAL, Storage};
 
 /// What is told of every location.
 pub(super) struct Metric {
@@ -31,20 +33,22 @@ enum Value {
     Gauge(fn(&Seen) -> i64),
     /// In seconds.
     Times(fn(&Seen) -> &Classes),
-    /// One for each value of this label.
-    Counters(&'static str, fn(&Seen) -> Vec<(&'static str, u64)>),
     /// One for each combination of values of these labels.
-    Gauges(&'static [&'static str], fn(&Seen) -> Vec<Labelled>),
+    Counters(&'static [&'static str], fn(&Seen) -> Vec<Labelled<u64>>),
+    /// One for each combination of values of these labels.
+    Gauges(&'static [&'static str], fn(&Seen) -> Vec<Labelled<i64>>),
 }
 
 /// Values of labels, and what is counted under them.
-type Labelled = (Vec<&'static str>, i64);
+type Labelled<N> = (Vec<&'static str>, N);
 
 /// A location as it was when it was asked about.
 #[derive(Debug)]
 struct Seen {
     name: String,
     status: Status,
+    bytes_in: u64,
+    bytes_out: u64,
     condition: Condition,
 }
 
@@ -83,14 +87,9 @@ pub(super) const METRICS: &[Metric] = &[
     }),
     Metric {
         name: "lockstepd_sessions",
-        help: "Connected sessions by role and feed",
-        value: Value::Gauges(&["role", "feed"], connected),
+        help: "Sessions: connected, in their grace, or away while their character stays",
+        value: Value::Gauges(&["role", "feed", "state"], sessions),
     },
-    gauge(
-        "lockstepd_sessions_waiting",
-        "Sessions without a connection that may come back",
-        |seen| int(seen.status.waiting as u64),
-    ),
     counter("lockstepd_sessions_opened", "Sessions opened", |seen| {
         seen.status.counters.sessions
     }),
@@ -100,11 +99,35 @@ pub(super) const METRICS: &[Metric] = &[
     Metric {
         name: "lockstepd_commands",
         help: "Commands of clients by what became of them",
-        value: Value::Counters("result", |seen| {
-            let counters = seen.status.counters;
-            vec![("accepted", counters.accepted), ("refused", counters.refused)]
-        }),
+        value: Value::Counters(&["result", "outcome"], commands),
     },
+    counter("lockstepd_received_bytes", "Bytes from clients", |seen| {
+        seen.bytes_in
+    }),
+    counter("lockstepd_sent_bytes", "Bytes to clients", |seen| seen.bytes_out),
+    gauge(
+        "lockstepd_queue_bytes",
+        "Bytes that wait for clients to take them",
+        |seen| int(seen.status.times.queue_bytes),
+    ),
+    times(
+        "lockstepd_planning_seconds",
+        "The phases of a step in which paths are planned",
+        |seen| &seen.status.times.planning,
+    ),
+    counter("lockstepd_planning_requests", "Paths that were planned", |seen| {
+        seen.status.counters.plans
+    }),
+    counter(
+        "lockstepd_planning_expanded_nodes",
+        "Nodes that searches for paths expanded",
+        |seen| seen.status.counters.expanded,
+    ),
+    gauge(
+        "lockstepd_planning_deferred",
+        "NPCs that wait for a moment to plan again",
+        |seen| i64::from(seen.status.plans_deferred),
+    ),
     counter("lockstepd_digests", "Digests of clients compared", |seen| {
         seen.status.counters.digests
     }),
@@ -185,6 +208,11 @@ pub(super) const METRICS: &[Metric] = &[
         i64::from(seen.status.clock == Some(ClockState::Running))
     }),
     counter(
+        "lockstepd_journal_recoveries",
+        "Times the location went on from its journal, at a start or after a failure",
+        |seen| seen.condition.recoveries,
+    ),
+    counter(
         "lockstepd_location_restarts",
         "Times the location failed and started again",
         |seen| seen.condition.restarts,
@@ -224,15 +252,37 @@ fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn connected(seen: &Seen) -> Vec<Labelled> {
-    let roles = ["player", "bot", "watcher", "admin"]
-        .into_iter()
-        .zip(seen.status.connected);
-    roles
-        .flat_map(|(role, feeds)| {
-            let feeds = ["lockstep", "state", "answers"].into_iter().zip(feeds);
-            feeds.map(move |(feed, count)| (vec![role, feed], int(count as u64)))
-        })
+fn sessions(seen: &Seen) -> Vec<Labelled<i64>> {
+    let status = &seen.status;
+    let mut sessions = Vec::new();
+    for (place, role) in ["player", "bot", "watcher", "admin"].into_iter().enumerate() {
+        let feeds = ["lockstep", "state", "answers"]
+            .into_iter()
+            .zip(status.connected[place]);
+        let connected = feeds.map(|(feed, count)| (feed, "connected", count));
+        // Whoever comes back may ask for another feed.
+        let waiting = [
+            ("none", "grace", status.in_grace[place]),
+            ("none", "away", status.away[place]),
+        ];
+        let all = connected.chain(waiting);
+        sessions.extend(all.map(|(feed, state, count)| (vec![role, feed, state], int(count as u64))));
+    }
+    sessions
+}
+
+fn commands(seen: &Seen) -> Vec<Labelled<u64>> {
+    let counters = seen.status.counters;
+    let accepted = (0..)
+        .zip(counters.outcomes)
+        .map(|(code, count)| ("accepted", code, count));
+    let refused = (FIRST_REFUSAL..)
+        .zip(counters.refusals)
+        .map(|(code, count)| ("refused", code, count));
+    let name = |code| Code(code).name().expect("every number up to the last has a name");
+    accepted
+        .chain(refused)
+        .map(|(result, code, count)| (vec![result, name(code)], count))
         .collect()
 }
 
@@ -243,6 +293,8 @@ pub(super) async fn page(
     let seen = |place: &Place| Seen {
         name: place.name.clone(),
         status: place.handle.status(),
+        bytes_in: place.handle.traffic().bytes_in.load(Ordering::Relaxed),
+        bytes_out: place.handle.traffic().bytes_out.load(Ordering::Relaxed),
         condition: place.condition(),
     };
     let text = text(pages.directory.iter().map(seen).collect());
@@ -306,16 +358,23 @@ impl Value {
                         None,
                     )
             }
-            Self::Counters(label, values) => values(seen).into_iter().try_for_each(|(name, value)| {
-                Number::Counter(value).encode_with(&[location, (label, name)], encoder)
+            Self::Counters(names, values) => values(seen).into_iter().try_for_each(|(values, value)| {
+                Number::Counter(value).encode_with(&labels(location, names, values), encoder)
             }),
-            Self::Gauges(names, values) => values(seen).into_iter().try_for_each(|(labels, value)| {
-                let labels = names.iter().copied().zip(labels);
-                let labels: Vec<(&str, &str)> = [location].into_iter().chain(labels).collect();
-                Number::Gauge(value).encode_with(&labels, encoder)
+            Self::Gauges(names, values) => values(seen).into_iter().try_for_each(|(values, value)| {
+                Number::Gauge(value).encode_with(&labels(location, names, values), encoder)
             }),
         }
     }
+}
+
+fn labels<'a>(
+    location: (&'a str, &'a str),
+    names: &[&'a str],
+    values: Vec<&'a str>,
+) -> Vec<(&'a str, &'a str)> {
+    let labels = names.iter().copied().zip(values);
+    [location].into_iter().chain(labels).collect()
 }
 
 enum Number {
@@ -351,6 +410,8 @@ mod tests {
         let seen = Seen {
             name: "yard".to_owned(),
             status: Status::default(),
+            bytes_in: 0,
+            bytes_out: 0,
             condition: Condition::default(),
         };
         let text = text(vec![seen]).expect("metrics");

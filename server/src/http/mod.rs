@@ -100,6 +100,9 @@ const ROUTES: &[Route] = &[
     post("/api/locations/{location}/keyframe", || {
         routing::post(admin::keyframe)
     }),
+    post("/api/locations/{location}/new-run", || {
+        routing::post(admin::new_run)
+    }),
     get("/api/locations/{location}/journal", || {
         routing::get(journals::list)
     }),

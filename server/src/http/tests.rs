@@ -30,6 +30,11 @@ fn the_description_names_what_can_be_called_and_nothing_else() {
             "{row} does not stand in docs/OPERATIONS.md"
         );
     }
+    let rows = documents
+        .lines()
+        .filter(|line| line.starts_with("| `GET ") || line.starts_with("| `POST "))
+        .count();
+    assert_eq!(rows, ROUTES.len(), "docs/OPERATIONS.md names pages that are none");
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Recorder {
                 bundle,
                 definition,
                 new_run: true,
+                same_definition: false,
                 recover: false,
             })?;
             (opened.journal, opened.world)

@@ -36,6 +36,8 @@ pub(crate) struct OpenOptions<'a> {
     pub(crate) definition: &'a Definition,
     /// Begin a new run even if the last could go on.
     pub(crate) new_run: bool,
+    /// The last run is for this definition, or nothing is opened.
+    pub(crate) same_definition: bool,
     /// Go on after damage from the last state that can be proved, giving up what is behind it.
     pub(crate) recover: bool,
 }
@@ -73,6 +75,11 @@ pub(crate) enum OpenError {
     Name(String),
     #[error("{}: in use by another daemon", .0.display())]
     Locked(PathBuf),
+    #[error(
+        "{}: played on another definition (files, tick rate or bots), and journal.onChange is refuse; --new-run begins anew",
+        .0.display()
+    )]
+    Changed(PathBuf),
     #[error(transparent)]
     Damage(#[from] Damage),
     #[error("{}: {error}", path.display())]
@@ -93,7 +100,7 @@ impl OpenError {
     /// How the daemon ends (spec 9).
     pub(crate) fn status(&self) -> Status {
         match self {
-            Self::Name(_) | Self::Locked(_) | Self::TooLong(_) => Status::Refused,
+            Self::Name(_) | Self::Locked(_) | Self::Changed(_) | Self::TooLong(_) => Status::Refused,
             Self::Damage(_) | Self::Ruleset { .. } => Status::DamagedData,
             Self::Io { .. } | Self::Write(_) => Status::Io,
         }
@@ -194,6 +201,9 @@ impl Opening<'_> {
         let segments = checked_segments(&last.path)?;
         let (segment, header) = segments.last().expect("a checked run has a segment");
         if header.definition != self.options.bundle.hash() {
+            if self.options.same_definition {
+                return Err(OpenError::Changed(last.path.clone()));
+            }
             return self.begin(Some(last), "the definition is another than the last run's");
         }
         check_ruleset(segment, header, self.options.definition)?;

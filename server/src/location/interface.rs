@@ -268,7 +268,22 @@ pub(crate) struct Counters {
     pub(crate) resyncs: u64,
     /// Queues dropped.
     pub(crate) drops: u64,
+    /// Commands that ran, by their outcome: its number.
+    pub(crate) outcomes: [u64; OUTCOMES],
+    /// Commands that will not run, by the code of the refusal, from [`FIRST_REFUSAL`].
+    pub(crate) refusals: [u64; REFUSALS],
+    /// Paths that were asked for.
+    pub(crate) plans: u64,
+    /// Nodes that the searches for them expanded.
+    pub(crate) expanded: u64,
 }
+
+/// Outcomes there are (spec 4.6).
+pub(crate) const OUTCOMES: usize = Code::NO_ROOM.0 as usize + 1;
+/// The first code of a refusal.
+pub(crate) const FIRST_REFUSAL: u16 = Code::REFUSED_NOT_YOURS.0;
+/// Codes of refusals there are.
+pub(crate) const REFUSALS: usize = (Code::REFUSED_DRAINING.0 - FIRST_REFUSAL) as usize + 1;
 
 impl Counters {
     /// Adds another location's.
@@ -285,5 +300,30 @@ impl Counters {
         self.desyncs += other.desyncs;
         self.resyncs += other.resyncs;
         self.drops += other.drops;
+        for (own, other) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *own += other;
+        }
+        for (own, other) in self.refusals.iter_mut().zip(other.refusals) {
+            *own += other;
+        }
+        self.plans += other.plans;
+        self.expanded += other.expanded;
+    }
+
+    /// A command of a client ran.
+    pub(super) fn accept(&mut self, outcome: Code) {
+        self.accepted += 1;
+        if let Some(count) = self.outcomes.get_mut(usize::from(outcome.0)) {
+            *count += 1;
+        }
+    }
+
+    /// A command of a client will not run.
+    pub(super) fn refuse(&mut self, code: Code) {
+        self.refused += 1;
+        let place = code.0.checked_sub(FIRST_REFUSAL).map(usize::from);
+        if let Some(count) = place.and_then(|place| self.refusals.get_mut(place)) {
+            *count += 1;
+        }
     }
 }

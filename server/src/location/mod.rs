@@ -55,7 +55,7 @@ use crate::journal::record::{KEYFRAME_TICKS, Record, SessionState};
 
 pub(crate) use self::inbox::character_of;
 pub(crate) use self::interface::{
-    ConnectionId, Counters, Idle, Input, OnLeave, Output, Rules, Start, Visitor,
+    ConnectionId, Counters, FIRST_REFUSAL, Idle, Input, OnLeave, Output, Rules, Start, Visitor,
 };
 pub(crate) use self::roster::SessionNumbers;
 pub(crate) use self::storage::Storage;
@@ -92,6 +92,8 @@ pub(crate) struct Location {
     /// Nobody new comes in any more.
     draining: bool,
     stopping: bool,
+    /// An operator wants the next run.
+    run_ends: bool,
 }
 
 impl Location {
@@ -141,6 +143,7 @@ impl Location {
             travellers: BTreeMap::new(),
             draining: false,
             stopping: false,
+            run_ends: false,
             definition,
             world,
         }
@@ -291,7 +294,7 @@ impl Location {
                 return;
             }
             Arrival::Stale => {
-                self.counters.refused += 1;
+                self.counters.refuse(Code::REFUSED_STALE);
                 out.push(Output::Send(connection, refusal(sequence, Code::REFUSED_STALE)));
                 return;
             }
@@ -315,7 +318,7 @@ impl Location {
                 .push(arrived, self.world.tick(), self.definition.tick_rate())
         });
         if let Err(code) = scheduled {
-            self.counters.refused += 1;
+            self.counters.refuse(code);
             self.answer(number, sequence, Answer::Refused(code), out);
             let too_often = code == Code::REFUSED_RATE
                 && self.roster.of(connection).is_some_and(|s| s.rate_refused(now_us));
@@ -358,12 +361,17 @@ impl Location {
         self.tell_everybody(&ServerMessage::Draining { code, deadline_ms }, out);
     }
 
+    /// Whether the run ends here, by an operator's word.
+    pub(crate) fn run_ends(&self) -> bool {
+        self.run_ends
+    }
+
     fn stop(&mut self, out: &mut Vec<Output>) {
         self.stopping = true;
         self.refuse_operators(out);
         self.refuse_steps(out);
         for (session, sequence) in self.inbox.drain_sessions() {
-            self.counters.refused += 1;
+            self.counters.refuse(Code::REFUSED_DRAINING);
             self.answer(session, sequence, Answer::Refused(Code::REFUSED_DRAINING), out);
         }
         let draining = encode(&ServerMessage::Draining {
@@ -375,11 +383,19 @@ impl Location {
                 continue;
             };
             if connection.welcomed {
-                out.push(Output::Send(connection.id, Parcel::Control(draining.clone())));
-                let (code, message) = (Code::CLOSE_STOPPING, "the daemon ends");
+                if !self.run_ends {
+                    out.push(Output::Send(connection.id, Parcel::Control(draining.clone())));
+                }
+                let (code, message) = match self.run_ends {
+                    true => (Code::CLOSE_RUN_ENDED, "a new run begins"),
+                    false => (Code::CLOSE_STOPPING, "the daemon ends"),
+                };
                 out.push(Output::Send(connection.id, Parcel::Close { code, message }));
             } else {
-                let (code, message) = (Code::REJECT_DRAINING, "the daemon ends");
+                let (code, message) = match self.run_ends {
+                    true => (Code::REJECT_BUSY, "a new run begins"),
+                    false => (Code::REJECT_DRAINING, "the daemon ends"),
+                };
                 out.push(Output::Send(connection.id, Parcel::Reject { code, message }));
             }
         }

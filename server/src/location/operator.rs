@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::outbox::Parcel;
 use super::roster::{Feed, Phase};
-use super::{Location, Output, encode};
+use super::{Location, Output, Storage, encode};
 
 /// Commands of operators that may wait.
 const WAITING_MAX: usize = 128;
@@ -47,6 +47,8 @@ pub(crate) enum Request {
         /// Where.
         to: Destination,
     },
+    /// To end this run; the next begins where the definition does.
+    NewRun,
     /// To write down what was done elsewhere.
     Note(String),
 }
@@ -161,6 +163,11 @@ impl Location {
             Request::Keyframe => {
                 self.keyframe(out);
                 Ok("keyframe".to_owned())
+            }
+            Request::NewRun if self.storage() != Storage::Kept => Err("the journal is not kept in time"),
+            Request::NewRun => {
+                self.run_ends = true;
+                Ok("a new run".to_owned())
             }
             Request::Travel { session, to } => self.send_away(session, to, out),
             Request::Note(text) => Ok(text),

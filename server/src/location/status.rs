@@ -35,6 +35,12 @@ pub(crate) struct Status {
     pub(crate) connected: [[usize; 3]; 4],
     /// Sessions without a connection that may come back.
     pub(crate) waiting: usize,
+    /// Those of them that are in their grace, by role.
+    pub(crate) in_grace: [usize; 4],
+    /// Those of them whose character stays until they come, by role.
+    pub(crate) away: [usize; 4],
+    /// NPCs that wait for a moment to plan again.
+    pub(crate) plans_deferred: u32,
     /// What has been counted.
     pub(crate) counters: Counters,
     /// Turns that took longer than their period.
@@ -56,6 +62,10 @@ pub(crate) struct Times {
     pub(crate) append: Classes,
     /// Syncing it.
     pub(crate) sync: Classes,
+    /// The phases of a step in which paths are planned.
+    pub(crate) planning: Classes,
+    /// Bytes that wait to be sent.
+    pub(crate) queue_bytes: u64,
     /// Bytes written to it.
     pub(crate) journal_bytes: u64,
     /// Writes that failed.
@@ -99,20 +109,22 @@ impl Location {
             clock: Some(self.clock_state()),
             storage: self.storage(),
             characters: self.world.characters().len(),
+            plans_deferred: self.world.counters().waiting_npcs,
             counters: self.counters(),
             draining: self.draining,
             ..Status::default()
         };
         for session in self.roster.iter() {
+            let role = match session.role {
+                Role::Player => 0,
+                Role::Bot => 1,
+                Role::Watcher => 2,
+                Role::Admin => 3,
+            };
             match (&session.phase, session.connection()) {
-                (Phase::Grace { .. } | Phase::Away, _) => status.waiting += 1,
+                (Phase::Grace { .. }, _) => status.in_grace[role] += 1,
+                (Phase::Away, _) => status.away[role] += 1,
                 (_, Some(connection)) => {
-                    let role = match session.role {
-                        Role::Player => 0,
-                        Role::Bot => 1,
-                        Role::Watcher => 2,
-                        Role::Admin => 3,
-                    };
                     let feed = match connection.feed {
                         Feed::Lockstep => 0,
                         Feed::State(_) => 1,
@@ -123,6 +135,7 @@ impl Location {
                 (_, None) => {}
             }
         }
+        status.waiting = status.in_grace.iter().chain(&status.away).sum();
         status
     }
 }

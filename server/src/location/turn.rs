@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use protocol::{Code, Origin, ServerMessage, Turn};
 use sim::bounded::List;
-use sim::{CharacterId, Command, Event, Outcome};
+use sim::{CharacterId, Command, Event, Outcome, Phase};
 
 use super::inbox::{Entry, Source};
 use super::operator::Reply;
 use super::outbox::Parcel;
-use super::roster::{self, Connection, Feed, Phase};
+use super::roster::{self, Connection, Feed};
 use super::sequences::Answer;
 use super::state_feed::Scene;
 use super::{Location, Output, encode};
@@ -17,7 +17,18 @@ use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
 
 impl Location {
     /// Closes the turn that is due and runs it.
+    #[cfg(test)]
     pub(crate) fn close_turn(&mut self, now_us: u64, out: &mut Vec<Output>) {
+        self.close_turn_watched(now_us, out, |_| {});
+    }
+
+    /// Closes the turn that is due and runs it; `watch` is called at the end of each phase of the step.
+    pub(crate) fn close_turn_watched(
+        &mut self,
+        now_us: u64,
+        out: &mut Vec<Output>,
+        mut watch: impl FnMut(Phase),
+    ) {
         let slipped = self.clock.slip(self.world.tick(), now_us);
         if slipped > 0 {
             self.counters.slips += slipped;
@@ -28,8 +39,11 @@ impl Location {
         let tick = self.world.tick();
         let (sources, commands) = split(self.inbox.close(tick));
         self.events.clear();
-        self.world.step_into(&commands, &mut self.events);
+        self.world.step_watched(&commands, &mut self.events, &mut watch);
         self.counters.ticks += 1;
+        let planned = self.world.counters();
+        self.counters.plans += u64::from(planned.plans);
+        self.counters.expanded += planned.expanded;
         let outcomes = outcomes(&self.events, commands.len());
         let turn = self.publish(tick, commands, &sources, &outcomes, out);
         self.settle_roster(&turn, &sources, &outcomes, out);
@@ -126,7 +140,7 @@ impl Location {
     fn answer_all(&mut self, tick: u64, sources: &[Source], outcomes: &[Code], out: &mut Vec<Output>) {
         for (index, (source, &outcome)) in (0..).zip(sources.iter().zip(outcomes)) {
             if let Source::Session { session, sequence } = *source {
-                self.counters.accepted += 1;
+                self.counters.accept(outcome);
                 self.answer(session, sequence, Answer::Accepted { tick, index, outcome }, out);
             }
             if let Source::Operator { request } = *source {
@@ -195,7 +209,7 @@ impl Location {
         let open = |session: &&roster::Session| {
             matches!(
                 session.phase,
-                Phase::Connected(_) | Phase::Grace { .. } | Phase::Away
+                roster::Phase::Connected(_) | roster::Phase::Grace { .. } | roster::Phase::Away
             )
         };
         let sessions = self

@@ -1,6 +1,7 @@
 //! What a connection says: whole frames, in time, each a message that this state allows.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use protocol::message::Role;
@@ -62,7 +63,10 @@ impl Listening {
             let deadline = frame_deadline.map_or(idle_deadline, |frame| frame.min(idle_deadline));
             match read_before(deadline, &mut overdue, reader, &mut self.frames).await {
                 Some(Ok(0) | Err(_)) => return Ended::Gone,
-                Some(Ok(_)) => {}
+                Some(Ok(read)) => {
+                    let traffic = self.location.traffic();
+                    traffic.bytes_in.fetch_add(read as u64, Ordering::Relaxed);
+                }
                 None if deadline == idle_deadline => {
                     return close(Code::CLOSE_IDLE, "15 seconds of silence");
                 }

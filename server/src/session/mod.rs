@@ -98,6 +98,8 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         writer.farewell(&mut reader, reply).await;
         return;
     };
+    let span = tracing::Span::current();
+    span.record("location", &*location.name);
     let location = location.handle.clone();
     let Some(token) = random_token() else {
         let code = Code::REJECT_BUSY;
@@ -105,6 +107,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         writer.farewell(&mut reader, reply).await;
         return;
     };
+    writer.traffic = Some(Arc::clone(location.traffic()));
     let outbox = Arc::new(Outbox::new());
     let role = hello.role;
     let resumed = hello.resume.is_some();
@@ -139,6 +142,9 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         match (early, handshake.take_if(|_| outbox.characters().is_some())) {
             (Some(ended), _) => ended,
             (None, admitted) => {
+                if let Some(session) = outbox.session() {
+                    span.record("session", session);
+                }
                 listening.frames = admitted.map_or(FrameReader::new(0), ServerHandshake::into_reader);
                 tokio::select! {
                     ended = &mut speaking => ended,

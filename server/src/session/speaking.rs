@@ -1,6 +1,8 @@
 //! What a connection is sent: batches out of its outbox, within the time a peer may take for them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{Ended, LAST_LOOK};
 use crate::location::outbox::{Outbox, Parcel};
-use crate::location::task::Handle;
+use crate::location::task::{Handle, Traffic};
 use crate::location::{ConnectionId, Input};
 
 /// How long the peer may take no byte of what it is sent.
@@ -54,6 +56,8 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite>(
 pub(super) struct Writer<S> {
     half: WriteHalf<S>,
     waiting: VecDeque<Bytes>,
+    /// Where what is written is counted, once it is known.
+    pub(super) traffic: Option<Arc<Traffic>>,
 }
 
 impl<S: AsyncRead + AsyncWrite> Writer<S> {
@@ -61,6 +65,7 @@ impl<S: AsyncRead + AsyncWrite> Writer<S> {
         Self {
             half,
             waiting: VecDeque::new(),
+            traffic: None,
         }
     }
 
@@ -77,7 +82,11 @@ impl<S: AsyncRead + AsyncWrite> Writer<S> {
             }
             match written {
                 Ok(Ok(0) | Err(_)) => return Err(Ended::Gone),
-                Ok(Ok(_)) => {}
+                Ok(Ok(written)) => {
+                    if let Some(traffic) = &self.traffic {
+                        traffic.bytes_out.fetch_add(written as u64, Ordering::Relaxed);
+                    }
+                }
                 Err(_) => {
                     // Inside a frame nothing can be said any more.
                     tracing::debug!("a peer took no byte for five seconds");

@@ -65,7 +65,14 @@ async fn admitted() -> (DuplexStream, Receiver<Envelope>, Arc<Outbox>) {
     };
     let frame = Bytes::from_static(b"");
     let characters = vec![CharacterId(1)];
-    outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+    outbox.push(
+        Parcel::Welcome {
+            frame,
+            session: 1,
+            characters,
+        },
+        std::time::Instant::now(),
+    );
     (stream, inputs, outbox)
 }
 
@@ -186,7 +193,14 @@ async fn the_first_frame_after_a_resume_confirms_it() {
             Ok(envelope) => {
                 if let Some(outbox) = envelope.outbox {
                     let (frame, characters) = (Bytes::new(), Vec::new());
-                    outbox.push(Parcel::Welcome { frame, characters }, std::time::Instant::now());
+                    outbox.push(
+                        Parcel::Welcome {
+                            frame,
+                            session: 1,
+                            characters,
+                        },
+                        std::time::Instant::now(),
+                    );
                 }
                 heard.push(envelope.input);
             }

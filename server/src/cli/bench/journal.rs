@@ -221,6 +221,7 @@ impl Bench<'_> {
                 bundle: &self.bundle,
                 definition: &self.definition,
                 new_run: true,
+                same_definition: false,
                 recover: false,
             });
             let opened = opened.with_status(Status::Io)?;

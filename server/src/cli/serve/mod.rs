@@ -159,7 +159,14 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(&config).with_status(Status::Refused)?;
     let daemon = Daemon::prepare(settings)?;
     for location in daemon.locations() {
-        location.opened().notes.iter().for_each(complain);
+        let _inside = tracing::info_span!("location", name = location.definition().name()).entered();
+        for note in &location.opened().notes {
+            match config.text("log.format") {
+                // Whoever reads a log as objects reads nothing else.
+                Some("json") => tracing::warn!("{note}"),
+                _ => complain(note),
+            }
+        }
     }
     greet(arguments, &config, &daemon)?;
     let mut config = config;
@@ -254,6 +261,7 @@ impl ServeArguments {
                 recover: self.recover,
                 durability: Durability::from_str(durability, false).expect("the key has the same names"),
                 interval_ms: number("journal.intervalMs"),
+                same_definition: config.text("journal.onChange") == Some("refuse"),
                 ahead_ms_max: number("journal.aheadMsMax"),
                 segment_bytes_max: self.journal.segment_bytes_max,
                 segment_ticks_max: self.journal.segment_ticks_max,

@@ -135,6 +135,7 @@ impl Yard {
             bundle: &bundle,
             definition: definition(),
             new_run: false,
+            same_definition: false,
             recover: true,
         })
     }
@@ -147,6 +148,7 @@ impl Yard {
             bundle: &bundle,
             definition: &playback::definition(&bundle).expect("a good location"),
             new_run,
+            same_definition: false,
             recover: false,
         })
     }

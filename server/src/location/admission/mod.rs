@@ -276,7 +276,13 @@ impl Location {
             grace_ms: (GRACE_US / 1_000) as u32,
             last_sequence,
         })));
-        out.push(Output::Send(id, Parcel::Welcome { frame, characters }));
+        let session = number;
+        let welcome = Parcel::Welcome {
+            frame,
+            session,
+            characters,
+        };
+        out.push(Output::Send(id, welcome));
         out.push(Output::Send(id, Parcel::Control(self.clock_frame())));
         if answers_alone {
             // No turn will ever stand before its answers.

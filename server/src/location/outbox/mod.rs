@@ -41,6 +41,8 @@ pub(crate) enum Parcel {
     Welcome {
         /// The frame.
         frame: Bytes,
+        /// The number of its session.
+        session: u64,
         /// Its own characters.
         characters: Vec<CharacterId>,
     },
@@ -125,6 +127,7 @@ pub(crate) struct Outbox {
     filled: Notify,
     /// Set by the Welcome.
     characters: OnceLock<Vec<CharacterId>>,
+    session: OnceLock<u64>,
     admitted: Notify,
 }
 
@@ -135,6 +138,7 @@ impl Outbox {
             queue: Mutex::default(),
             filled: Notify::new(),
             characters: OnceLock::new(),
+            session: OnceLock::new(),
             admitted: Notify::new(),
         }
     }
@@ -144,8 +148,10 @@ impl Outbox {
         let mut queue = self.lock();
         match &parcel {
             Parcel::Reject { .. } => queue.push(parcel, now),
-            Parcel::Welcome { characters, .. } => {
-                let characters = characters.clone();
+            Parcel::Welcome {
+                session, characters, ..
+            } => {
+                let (session, characters) = (*session, characters.clone());
                 queue.push(parcel, now);
                 for parcel in std::mem::take(&mut queue.early) {
                     queue.push(parcel, now);
@@ -153,6 +159,7 @@ impl Outbox {
                 // Whoever sees the characters finds the Welcome in the queue, and nothing gets before it.
                 // A connection is admitted once; should it happen again, the first word stands.
                 let _ = self.characters.set(characters);
+                let _ = self.session.set(session);
                 self.admitted.notify_one();
             }
             _ if self.characters().is_some() => queue.push(parcel, now),
@@ -165,6 +172,16 @@ impl Outbox {
     /// The characters of the admitted session; `None` before the Welcome.
     pub(crate) fn characters(&self) -> Option<&[CharacterId]> {
         self.characters.get().map(Vec::as_slice)
+    }
+
+    /// The number of the admitted session; `None` before the Welcome.
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.session.get().copied()
+    }
+
+    /// Bytes that wait for the peer; a snapshot's count with every connection that it is for.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.lock().bytes() as u64
     }
 
     /// Waits for the Welcome; one task only.

@@ -216,6 +216,14 @@ impl Queue {
         });
     }
 
+    /// Bytes of all that waits.
+    pub(super) fn bytes(&self) -> usize {
+        let parts = self.download.iter().flat_map(|progress| &progress.parts);
+        let items = self.items.iter().map(|item| &item.frame);
+        let frames = parts.chain(items).chain(&self.held);
+        self.control_bytes + frames.map(Bytes::len).sum::<usize>()
+    }
+
     /// What waits is the last that is sent.
     fn finish(&mut self, end: End) {
         self.end = Some(end);

@@ -206,7 +206,14 @@ fn nothing_stands_before_the_welcome_and_nothing_behind_it_is_lost() {
     }
     assert!(outbox.lock().batch().is_none());
     let (frame, characters) = (frame("welcome"), Vec::new());
-    outbox.push(Parcel::Welcome { frame, characters }, Instant::now());
+    outbox.push(
+        Parcel::Welcome {
+            frame,
+            session: 1,
+            characters,
+        },
+        Instant::now(),
+    );
     outbox.push(answer(7), Instant::now());
     let batch = outbox.lock().batch().expect("frames");
     assert_eq!(
@@ -244,7 +251,14 @@ fn whoever_speaks_at_once_is_answered_after_the_welcome() {
                 outbox.pong(&ServerMessage::Pong { nonce, server_us: 0 });
             });
             let (frame, characters) = (frame("welcome"), Vec::new());
-            outbox.push(Parcel::Welcome { frame, characters }, Instant::now());
+            outbox.push(
+                Parcel::Welcome {
+                    frame,
+                    session: 1,
+                    characters,
+                },
+                Instant::now(),
+            );
         });
         let batch = outbox.lock().batch().expect("two frames");
         assert_eq!(batch.frames.len(), 2);

@@ -1,5 +1,6 @@
 //! How connections, the daemon and operators reach a location.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -30,7 +31,17 @@ pub(crate) struct Handle {
     pub(super) inputs: Sender<Envelope>,
     pub(super) clock_frame: Arc<Mutex<Bytes>>,
     pub(super) status: Arc<Mutex<Status>>,
+    traffic: Arc<Traffic>,
     epoch: Instant,
+}
+
+/// Bytes that went to and from the clients of a location, from the answer to their Hello on.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// From them.
+    pub(crate) bytes_in: AtomicU64,
+    /// To them.
+    pub(crate) bytes_out: AtomicU64,
 }
 
 impl Handle {
@@ -55,6 +66,11 @@ impl Handle {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// What its connections count.
+    pub(crate) fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     /// How the location stands.
@@ -82,6 +98,7 @@ impl Handle {
             inputs,
             clock_frame: Arc::default(),
             status: Arc::default(),
+            traffic: Arc::default(),
             epoch: Instant::now(),
         };
         (handle, receiver)
@@ -100,6 +117,7 @@ pub(crate) fn channel(epoch: Instant) -> (Handle, Queue) {
         inputs,
         clock_frame: Arc::default(),
         status: Arc::default(),
+        traffic: Arc::default(),
         epoch,
     };
     (handle, Queue(queue))

@@ -29,9 +29,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use protocol::Code;
+use sim::Phase;
 
 use self::delivery::{Delivered, Release, Times, give_up};
-pub(crate) use self::handle::{Envelope, Handle, Queue, channel};
+pub(crate) use self::handle::{Envelope, Handle, Queue, Traffic, channel};
 pub(crate) use self::report::{Report, TICK_US_MAX};
 use super::investigator::{self, Folder, Question};
 use super::outbox::{Outbox, Parcel};
@@ -147,6 +148,7 @@ struct Task<'a> {
     ahead_ticks_max: u64,
     turn_us: Histogram<u64>,
     start_error_us: Histogram<u64>,
+    planning_us: Histogram<u64>,
     status: Arc<Mutex<Status>>,
     /// When it was written with all that takes longer to find out.
     status_written: Option<Instant>,
@@ -197,6 +199,7 @@ impl<'a> Task<'a> {
             ahead_ticks_max: ahead_ticks(settings.ahead_max, definition.tick_rate()),
             turn_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
             start_error_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
+            planning_us: Histogram::new_with_bounds(1, TICK_US_MAX, 3).map_err(io::Error::other)?,
             status: Arc::clone(&handle.status),
             status_written: None,
             location,
@@ -227,8 +230,14 @@ impl<'a> Task<'a> {
 
     fn close(self, ended: Result<(), Failure>) -> Result<Report, Failure> {
         let (next_tick, digest) = (self.location.next_tick(), self.location.digest());
+        let run_ended = self.location.run_ends();
+        let reason = if run_ended {
+            CloseReason::RunEnded
+        } else {
+            CloseReason::Stopped
+        };
         // Closing tells also why the journal could not be kept before.
-        let closed = self.journal.close(next_tick, digest, CloseReason::Stopped);
+        let closed = self.journal.close(next_tick, digest, reason);
         let journal = closed.and_then(|statistics| ended.map(|()| statistics));
         let journal =
             journal.inspect_err(|_| give_up(self.outboxes.values(), "the journal cannot be kept"))?;
@@ -247,10 +256,11 @@ impl<'a> Task<'a> {
             shadow: self.shadow.map(Shadow::finish),
             last_tick: next_tick.checked_sub(1),
             digest,
+            run_ended,
         })
     }
 
-    /// Returns when the daemon is to end.
+    /// Returns when the daemon or the run is to end.
     fn run_turns(&mut self) -> Result<(), Failure> {
         let first_tick = self.location.next_tick();
         let last_tick = self
@@ -259,7 +269,10 @@ impl<'a> Task<'a> {
             .map(|ticks| first_tick.saturating_add(ticks));
         loop {
             let stop = self.take_inputs()?;
-            if stop || last_tick.is_some_and(|last| self.location.next_tick() >= last) {
+            if stop
+                || self.location.run_ends()
+                || last_tick.is_some_and(|last| self.location.next_tick() >= last)
+            {
                 return Ok(());
             }
             self.journal.check()?;
@@ -269,7 +282,7 @@ impl<'a> Task<'a> {
                 let started = Instant::now();
                 self.start_error_us.saturating_record(late_us.max(1));
                 let tick = self.location.next_tick();
-                self.location.close_turn(self.now_us(), &mut self.outputs);
+                self.run_turn();
                 self.perform(Some((tick, started)))?;
                 statistics::record(&mut self.turn_us, started.elapsed());
                 self.show_status();
@@ -280,6 +293,21 @@ impl<'a> Task<'a> {
                 self.show_status();
             }
         }
+    }
+
+    /// Closes the turn that is due, and measures the phases of its step in which paths are planned.
+    fn run_turn(&mut self) {
+        let now_us = self.now_us();
+        let (mut planning, mut phase_began) = (Duration::ZERO, Instant::now());
+        let watch = |phase: Phase| {
+            let now = Instant::now();
+            if matches!(phase, Phase::Commands | Phase::Replans | Phase::Behaviours) {
+                planning += now.duration_since(phase_began);
+            }
+            phase_began = now;
+        };
+        self.location.close_turn_watched(now_us, &mut self.outputs, watch);
+        statistics::record(&mut self.planning_us, planning);
     }
 
     /// Writes what is to be seen from outside.
@@ -311,6 +339,8 @@ impl<'a> Task<'a> {
                     start_error: Classes::of(&self.start_error_us),
                     append: Classes::of(&journal.append_us),
                     sync: Classes::of(&journal.sync_us),
+                    planning: Classes::of(&self.planning_us),
+                    queue_bytes: self.outboxes.values().map(|outbox| outbox.waiting_bytes()).sum(),
                     journal_bytes: journal.bytes,
                     failed_writes: journal.failed_writes,
                 }

@@ -30,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) last_tick: Option<u64>,
     /// Digest of the World.
     pub(crate) digest: u64,
+    /// It ended because an operator wants the next run.
+    pub(crate) run_ended: bool,
 }
 
 impl Report {
@@ -47,6 +49,7 @@ impl Report {
             shadow: None,
             last_tick: tick.checked_sub(1),
             digest,
+            run_ended: false,
         }
     }
 

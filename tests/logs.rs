@@ -1,0 +1,128 @@
+//! What a log holds, and what it never holds (spec 10, "Logs").
+
+use std::fs::{self, File};
+
+use protocol::Code;
+use protocol::message::{Hello, Role};
+use serde_json::{Value, json};
+use sim::bounded::Text;
+use tempfile::tempdir;
+
+use crate::admission::{Guarded, claims, path};
+use crate::harness::{Daemon, lockstepd};
+use crate::pages::{POLYGON, TOWN, request};
+use crate::peer::{Peer, hello, without_definition};
+use crate::serve::ANY_PORT;
+
+const TOKEN: &str = "a-token-of-thirty-two-letters-ab";
+
+/// A token as it might be printed.
+fn forms(token: &[u8]) -> Vec<String> {
+    let hex: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+    let debug = format!("{token:?}");
+    vec![debug.trim_matches(['[', ']']).to_owned(), hex]
+}
+
+#[test]
+fn nothing_that_admits_anybody_is_in_a_log() {
+    let folder = tempdir().expect("a folder");
+    let keys = Guarded::keys(folder.path());
+    let (file, data) = (folder.path().join("log"), folder.path().join("data"));
+    let mut command = lockstepd(&["serve", "--json", "--listen", ANY_PORT, "--http", ANY_PORT]);
+    command
+        .args([
+            "--log-format",
+            "json",
+            "--tick-rate",
+            "50",
+            "--data-dir",
+            path(&data),
+        ])
+        .args(["--location", TOWN, POLYGON, "--ticket-key", path(&keys.public)])
+        .env("LOCKSTEPD_LOG__LEVEL", "trace")
+        .env("LOCKSTEPD_HTTP__TOKEN", TOKEN)
+        .stderr(File::create(&file).expect("a file"));
+    let daemon = Daemon::launch(&mut command).expect("it listens");
+    let http = daemon.http.expect("pages were asked for");
+
+    // A ticket, a resume, a ticket that was used, one that is forged, a travel, a wrong token.
+    let mut secrets = vec![TOKEN.to_owned()];
+    let ticket = keys.key.sign(claims("ann", Role::Player)).expect("a ticket");
+    let ask = |ticket: &str| Hello {
+        role: Role::Player,
+        ticket: Some(Text::cut(ticket)),
+        client: Text::cut("\u{1b}[2J\nnot a line"),
+        ..without_definition(hello(""))
+    };
+    let player = Peer::join(daemon.address, ask(&ticket));
+    let resume = player.resume(0, 0);
+    secrets.extend(forms(&player.welcome.token));
+    drop(player);
+    let back = Hello {
+        resume: Some(resume),
+        ..without_definition(hello(""))
+    };
+    let mut player = Peer::join(daemon.address, back);
+    secrets.extend(forms(&player.welcome.token));
+    assert_eq!(
+        Peer::refused(daemon.address, ask(&ticket)),
+        Code::REJECT_TICKET_USED
+    );
+    let forged = format!("A{}", &ticket[1..]);
+    Peer::refused(daemon.address, ask(&forged));
+    secrets.extend([ticket[..40].to_owned(), ticket[ticket.len() - 40..].to_owned()]);
+    let bearer = |token: &str| {
+        format!("host: {http}\r\nauthorization: Bearer {token}\r\nlockstepd-actor: \\u001b[2Jme\r\n")
+    };
+    let travel = json!({ "session": player.welcome.session, "to": "town-polygon" }).to_string();
+    let asked = |token: &str| {
+        request(
+            http,
+            "POST",
+            "/api/locations/town/travel",
+            &bearer(token),
+            &travel,
+        )
+    };
+    assert_eq!(asked("not-this-one-but-another").0, 401);
+    secrets.push("not-this-one-but-another".to_owned());
+    let (status, answer) = asked(TOKEN);
+    assert_eq!(status, 200, "{answer}");
+    let sent = player.peer.until(|message| match message {
+        protocol::ServerMessage::Redirect { ticket, .. } => Some(ticket.to_string()),
+        _ => None,
+    });
+    Peer::join(daemon.address, ask(&sent));
+    secrets.push(sent);
+    daemon.terminate();
+
+    let log = fs::read_to_string(&file).expect("the log is text");
+    for secret in &secrets {
+        assert!(!log.contains(secret.as_str()), "{secret} is in the log");
+    }
+    assert!(!log.contains('\u{1b}'), "it speaks to the terminal");
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let message = |line: &&Value, text: &str| line["fields"]["message"] == text;
+    let joined = lines
+        .iter()
+        .find(|line| message(line, "joined"))
+        .expect("it joined");
+    assert_eq!(joined["span"]["name"], "location", "{joined}");
+    let refused = lines
+        .iter()
+        .find(|line| message(line, "refused"))
+        .expect("it was");
+    assert_eq!(refused["span"]["name"], "connection", "{refused}");
+    assert!(lines.iter().any(|line| message(&line, "resumed")), "{log}");
+    // What happened to a session names it, here and there.
+    assert!(joined["fields"]["session"].is_u64(), "{joined}");
+    let ends = lines
+        .iter()
+        .find(|line| message(line, "connection ends"))
+        .expect("it ended");
+    assert_eq!(ends["span"]["location"], "town", "{ends}");
+    assert_eq!(ends["span"]["session"], joined["fields"]["session"], "{ends}");
+}
