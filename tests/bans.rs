@@ -35,6 +35,7 @@ fn a_ban_is_kept_and_outlives_the_daemon() {
         json!({ "address": "192.0.2.1/33", "reason": "" }),
         json!({ "subject": "a", "address": "192.0.2.1", "reason": "" }),
         json!({ "subject": "a", "untill": 5 }),
+        json!({ "subject": "a", "until": 5 }),
     ] {
         let (status, answer) = post(http, "/api/bans", &wrong);
         assert!(status == 400 && answer["error"].is_string(), "{wrong}: {answer}");

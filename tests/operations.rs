@@ -69,6 +69,19 @@ fn what_changes_the_world_is_a_command_and_the_rest_is_a_note() {
         assert!(answer["error"].to_string().contains(says), "{answer}");
     }
 
+    for (method, path, body, status, says) in [
+        ("POST", "kick", "", 400, "no body"),
+        ("POST", "kick", "session 1", 400, "the body: "),
+        ("GET", "kick", "", 405, "not with this method"),
+        ("GET", "lunch", "", 404, "no such page"),
+    ] {
+        let (found, answer) = request(http, method, &api(path), &format!("host: {http}\r\n"), body);
+        assert!(
+            found == status && answer.contains(says),
+            "{method} {path}: {found} {answer}"
+        );
+    }
+
     // The clock stands still, everybody knows, and it goes on turn by turn.
     done(http, &api("pause"), &json!({}));
     clock_state(&mut player.peer, ClockState::Paused);

@@ -63,14 +63,6 @@ impl Moment {
     }
 }
 
-/// A gauge of the one location, now.
-pub(super) fn gauge(http: SocketAddr, name: &str) -> i64 {
-    let text = metrics(http);
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
-    value.unwrap_or_else(|| panic!("no {name} in {text}"))
-}
-
 /// Sessions without a connection that may come back, now.
 pub(super) fn sessions_waiting(http: SocketAddr) -> i64 {
     let text = metrics(http);

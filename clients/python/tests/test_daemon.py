@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 
 from lockstepd import Client, Rejected
 
@@ -55,12 +56,13 @@ class Daemon(unittest.IsolatedAsyncioTestCase):
         self.start()
         self.addCleanup(self.stop)
 
-    def start(self) -> None:
+    def start(self, http: str = "off", *more: str) -> None:
         arguments = ["serve", "--json", "--listen", self.listen, "--data-dir", self.data.name,
-                     "--http", "off"]
+                     "--http", http, *more]
         self.process = subprocess.Popen([str(binary()), *arguments], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        self.listen = json.loads(self.process.stdout.readline())["listening"]
+        greeting = json.loads(self.process.stdout.readline())
+        self.listen, self.http = greeting["listening"], greeting["http"]
         host, _, port = self.listen.rpartition(":")
         self.address = (host, int(port))
 
@@ -114,6 +116,28 @@ class Daemon(unittest.IsolatedAsyncioTestCase):
         for sequence in (walk, second):
             name, fields = client.answers[sequence]
             self.assertEqual((name, fields["outcome"]), ("Accepted", 0))
+
+    async def test_it_goes_where_it_is_sent(self) -> None:
+        self.stop()
+        locations = ROOT / "config" / "locations"
+        self.start("127.0.0.1:0", "--location", *(str(locations / name) for name in ("town.json", "town-polygon.json")))
+        client, sessions, stop = Client(*self.address, "Ann", role="Player"), [], None
+        async with asyncio.timeout(HANG_SECONDS):
+            async for name, _ in client.messages():
+                if name == "Welcome":
+                    sessions.append(client.welcome["session"])
+                    if len(sessions) == 1:
+                        await asyncio.to_thread(self.send_away, "town", sessions[0], "town-polygon")
+                    else:
+                        stop = client.command("Stop")
+                if stop is not None and stop in client.answers:
+                    client.leave()
+        self.assertEqual((len(sessions), len(set(sessions)), client.resumes), (2, 1, 0))
+        self.assertEqual(client.answers[stop][1]["outcome"], 0)
+
+    def send_away(self, place: str, session: int, to: str) -> None:
+        body = json.dumps({"session": session, "to": to}).encode()
+        urllib.request.urlopen(f"http://{self.http}/api/locations/{place}/travel", body, HANG_SECONDS).close()
 
     async def test_whoever_may_not_come_in_is_told_why(self) -> None:
         with self.assertRaises(Rejected) as caught:

@@ -53,13 +53,24 @@ pub(super) type Answer<T> = Result<Json<T>, Problem>;
 /// # Errors
 /// What is wrong with it.
 pub(super) fn read<T: for<'a> serde::Deserialize<'a>>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(Problem::bad)
+    if body.is_empty() {
+        return Err(Problem::bad("no body: a JSON object is expected"));
+    }
+    serde_json::from_slice(body).map_err(|error| Problem::bad(format!("the body: {error}")))
 }
 
 /// Nothing to be said but that it is done.
 #[derive(Serialize)]
 pub(super) struct Done {
     pub(super) done: bool,
+}
+
+/// For methods that a path has not.
+pub(super) async fn not_so() -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "not with this method; /openapi.json says which",
+    )
 }
 
 /// For paths that are none.

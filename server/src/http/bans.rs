@@ -11,6 +11,7 @@ use super::Pages;
 use super::admin::note;
 use super::answer::{Answer, Done, Problem, read};
 use crate::admission::bans::Ban;
+use crate::admission::unix_seconds;
 
 /// All of them.
 pub(super) async fn list(State(pages): State<Arc<Pages>>) -> Answer<Vec<Ban>> {
@@ -24,6 +25,9 @@ pub(super) async fn list(State(pages): State<Arc<Pages>>) -> Answer<Vec<Ban>> {
 /// One more; whoever is there and banned now is sent away. One of the same person or addresses is replaced.
 pub(super) async fn add(State(pages): State<Arc<Pages>>, headers: HeaderMap, body: Bytes) -> Answer<Done> {
     let ban: Ban = read(&body)?;
+    if ban.until.is_some_and(|until| until <= unix_seconds()) {
+        return Err(Problem::bad("until: that is over already (Unix time in seconds)"));
+    }
     let text = format!("ban {}: {}", whom(&ban), ban.reason);
     change(&pages, move |bans| {
         bans.retain(|other| !is_same(other, &ban));
@@ -51,7 +55,14 @@ pub(super) async fn remove(State(pages): State<Arc<Pages>>, headers: HeaderMap, 
 
 fn change(pages: &Pages, change: impl FnOnce(&mut Vec<Ban>)) -> Result<(), Problem> {
     let changed = pages.doors.change_bans(&pages.data_dir, &pages.directory, change);
-    changed.map_err(|error| Problem::bad(format!("{error:#}")))
+    changed.map_err(|error| {
+        let by_disk = error.chain().any(|cause| cause.is::<std::io::Error>());
+        let status = match by_disk {
+            true => StatusCode::INTERNAL_SERVER_ERROR,
+            false => StatusCode::BAD_REQUEST,
+        };
+        Problem::new(status, format!("{error:#}"))
+    })
 }
 
 fn is_same(a: &Ban, b: &Ban) -> bool {

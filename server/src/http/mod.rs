@@ -139,6 +139,7 @@ fn router(pages: Arc<Pages>, guard: Arc<Guard>) -> Router {
     }
     router
         .fallback(answer::nothing_there)
+        .method_not_allowed_fallback(answer::not_so)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(guard, guard::check))
         .with_state(pages)
