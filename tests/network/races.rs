@@ -24,18 +24,15 @@ fn daemon() -> (Daemon, TempDir) {
     (daemon, data)
 }
 
-/// What somebody says at the same moment as others, on a connection that is there already.
+/// Somebody who comes at the same moment as others: not before, since those who are silent would take the places of the unknown.
 struct Racer {
-    peer: Peer,
-    says: ClientMessage,
+    address: SocketAddr,
+    hello: Hello,
 }
 
 impl Racer {
-    fn asking(address: SocketAddr, hello: Hello) -> Self {
-        Self {
-            peer: Peer::connect(address),
-            says: ClientMessage::Hello(Box::new(hello)),
-        }
+    fn new(address: SocketAddr, hello: Hello) -> Self {
+        Self { address, hello }
     }
 }
 
@@ -48,11 +45,11 @@ fn race(racers: Vec<Racer>) -> Vec<Outcome> {
     thread::scope(|scope| {
         let threads: Vec<_> = racers
             .into_iter()
-            .map(|Racer { mut peer, says }| {
+            .map(|Racer { address, hello }| {
                 let together = &together;
                 scope.spawn(move || {
                     together.wait();
-                    peer.send(&says);
+                    let mut peer = Peer::ask(address, hello);
                     match peer.next() {
                         Some(ServerMessage::Welcome(welcome)) => Ok(Admitted {
                             peer,
@@ -121,7 +118,7 @@ fn of_many_with_one_name_one_comes_in() {
     let (daemon, _data) = daemon();
     for number in 0..races() {
         let asking = || without_definition(hello(&format!("Racer {number}")));
-        let racers = (0..100).map(|_| Racer::asking(daemon.address, asking()));
+        let racers = (0..100).map(|_| Racer::new(daemon.address, asking()));
         let winner = check_one(
             &format!("race {number}"),
             race(racers.collect()),
@@ -138,7 +135,7 @@ fn of_two_logins_of_one_subject_one_comes_in() {
     for number in 0..races() {
         let subject = format!("racer-{number}");
         let asking = || {
-            Racer::asking(
+            Racer::new(
                 guarded.daemon.address,
                 guarded.ask(claims(&subject, Role::Player)),
             )
@@ -148,7 +145,7 @@ fn of_two_logins_of_one_subject_one_comes_in() {
         // One ticket twice: whoever is second finds it used, or its subject connected.
         let subject = format!("twice-{number}");
         let asking = guarded.ask(claims(&subject, Role::Player));
-        let asking = || Racer::asking(guarded.daemon.address, asking.clone());
+        let asking = || Racer::new(guarded.daemon.address, asking.clone());
         leave(check_one(
             &subject,
             race(vec![asking(), asking()]),
@@ -169,7 +166,7 @@ fn of_two_who_resume_with_one_token_one_stays() {
         );
         let token = own.resume(0, 0);
         drop(own.peer);
-        let asking = || Racer::asking(daemon.address, resuming(token));
+        let asking = || Racer::new(daemon.address, resuming(token));
         let outcomes = race(vec![asking(), asking()]);
         // Its token is good until one of them has said something, so both may be let in; then the newer one stays.
         let mut there = Vec::new();
@@ -214,8 +211,7 @@ fn an_old_token_and_a_stolen_session_get_nothing() {
                 ..old
             },
         );
-        let racers =
-            [current, old, forged, old].map(|resume| Racer::asking(daemon.address, resuming(resume)));
+        let racers = [current, old, forged, old].map(|resume| Racer::new(daemon.address, resuming(resume)));
         let winner = check_one(
             &format!("race {number}"),
             race(racers.into()),

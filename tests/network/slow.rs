@@ -27,6 +27,8 @@ const STALL_BYTES: usize = 1 << 20;
 const TALKERS: usize = 10;
 /// Bytes of an Application's payload at most.
 const PAYLOAD_BYTES: usize = 512;
+/// Of the 16 commands that may wait, those after which a talker waits for answers.
+const WAITING_MAX: usize = 14;
 /// Turns after which a peer that does not read shows that it lives.
 const PING_EVERY: u64 = 100;
 /// Turns after a snapshot that are looked at.
@@ -48,15 +50,22 @@ impl Talkers {
             let over = Arc::clone(&over);
             thread::spawn(move || {
                 let character = talker.own();
-                let mut sequence = 0;
+                let (mut sequence, mut waiting) = (0, 0);
                 while !over.load(Ordering::Relaxed) {
-                    talker.peer.turn();
-                    for _ in 0..2 {
-                        sequence += 1;
-                        let payload = List::new(vec![0; PAYLOAD_BYTES]).expect("as much as it may be");
-                        talker
-                            .peer
-                            .command(sequence, Command::Application { character, payload });
+                    match talker.peer.next().expect("the connection stays open") {
+                        ServerMessage::Accepted { .. } => waiting -= 1,
+                        // Two a turn, as long as none can be too many, however late it is.
+                        ServerMessage::Turn(_) if waiting < WAITING_MAX => {
+                            for _ in 0..2 {
+                                (sequence, waiting) = (sequence + 1, waiting + 1);
+                                let payload =
+                                    List::new(vec![0; PAYLOAD_BYTES]).expect("as much as it may be");
+                                let command = Command::Application { character, payload };
+                                talker.peer.command(sequence, command);
+                            }
+                        }
+                        ServerMessage::Refused { code, .. } => panic!("refused: {code}"),
+                        _ => {}
                     }
                 }
             })
