@@ -484,7 +484,7 @@ fn under_tls_everything_is_as_without_and_the_certificate_can_be_exchanged() {
     let flags = ["--tls-cert", path(&chain), "--tls-key", path(&key)];
     let guarded = Guarded::start(&flags);
     let private = guarded.folder.path().join("tickets.pem");
-    let bots = |seconds| {
+    let bots_with = |seconds, shares: &[&str]| {
         let more = [
             "--tls",
             "--ca",
@@ -494,8 +494,17 @@ fn under_tls_everything_is_as_without_and_the_certificate_can_be_exchanged() {
             "--ticket-key",
             path(&private),
         ];
-        Bots::start(guarded.daemon.address, 3, seconds, &more)
+        Bots::start(guarded.daemon.address, 3, seconds, &[&more[..], shares].concat())
     };
+    let bots = |seconds| bots_with(seconds, &[]);
+    // Those that misbehave are let in like the others, and then do as they do.
+    let shares = ["--slow-share", "0.34", "--half-open-share", "0.34"];
+    let (status, summary) = bots_with(2, &shares).finish();
+    assert_eq!(
+        (status, &summary["misbehaving"]["joined"]),
+        (Some(0), &2.into()),
+        "{summary}"
+    );
     let (status, summary) = bots(2).finish();
     assert_eq!((status, &summary["desyncs"]), (Some(0), &0.into()), "{summary}");
     // What is no TLS gets no word of ours.

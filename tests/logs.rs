@@ -9,7 +9,7 @@ use sim::bounded::Text;
 use tempfile::tempdir;
 
 use crate::admission::{Guarded, claims, path};
-use crate::harness::{Daemon, lockstepd};
+use crate::harness::{Daemon, HANG, lockstepd};
 use crate::pages::{POLYGON, TOWN, request};
 use crate::peer::{Peer, hello, without_definition};
 use crate::serve::ANY_PORT;
@@ -125,4 +125,58 @@ fn nothing_that_admits_anybody_is_in_a_log() {
             && line["span"]["session"] == joined["fields"]["session"]
     };
     assert!(lines.iter().any(|line| its_end(&line)), "{log}");
+}
+
+#[test]
+fn a_reload_says_what_it_took_and_what_it_cannot() {
+    let folder = tempdir().expect("a folder");
+    let (file, data) = (folder.path().join("log"), folder.path().join("data"));
+    let settings = folder.path().join("lockstepd.toml");
+    fs::write(&settings, "[locations]\nplayersMax = 5\n").expect("a file");
+    let mut command = lockstepd(&["serve", "--json", "--listen", ANY_PORT, "--log-format", "json"]);
+    command
+        .args(["--config", path(&settings), "--data-dir", path(&data)])
+        .stderr(File::create(&file).expect("a file"));
+    let daemon = Daemon::launch(&mut command).expect("it listens");
+    let reload = |text: &str, expected: &[(&str, &str)]| {
+        let before = fs::read_to_string(&file).expect("the log").len();
+        fs::write(&settings, text).expect("a file");
+        daemon.signal("HUP");
+        let begun = std::time::Instant::now();
+        loop {
+            let log = fs::read_to_string(&file).expect("the log");
+            let lines = log[before..]
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            let lines: Vec<Value> = lines.collect();
+            let told = |(key, says): &(&str, &str)| {
+                lines.iter().any(|line| {
+                    let message = line["fields"]["message"].as_str().unwrap_or_default();
+                    (key.is_empty() || line["fields"]["key"] == *key) && message.contains(says)
+                })
+            };
+            if expected.iter().all(told) {
+                break;
+            }
+            assert!(begun.elapsed() < HANG, "{log}");
+            std::thread::yield_now();
+        }
+    };
+    let only_a_restart = "SIGHUP: has changed, but only a restart takes it";
+    reload(
+        "[journal]\nintervalMs = 7\n[locations]\nplayersMax = 1\n",
+        &[
+            ("journal.intervalMs", only_a_restart),
+            ("locations.playersMax", "SIGHUP: has changed"),
+            ("", "SIGHUP: bans read again"),
+        ],
+    );
+    reload(
+        "[journal]\nintervallMs = 7\n",
+        &[(
+            "",
+            "line 2: journal.intervallMs: no such key (did you mean intervalMs)",
+        )],
+    );
+    daemon.terminate();
 }

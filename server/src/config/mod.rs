@@ -234,23 +234,31 @@ impl Config {
         printed
     }
 
-    /// The keys that another configuration says otherwise, `location` for the single locations.
+    /// The keys that another configuration says otherwise, and whether a running daemon can take them over; `location` if
+    /// they do not speak of the same single locations.
     pub(crate) fn differences(&self, other: &Self) -> Vec<(String, bool)> {
         let mut differences: Vec<(String, bool)> = KEYS
             .iter()
             .filter(|key| self.value(&key.path()) != other.value(&key.path()))
             .map(|key| (key.path(), key.reload))
             .collect();
-        let values = |config: &Self| -> Vec<BTreeMap<&'static str, Value>> {
-            let own = |own: &BTreeMap<&'static str, Entry>| {
-                own.iter()
-                    .map(|(name, entry)| (*name, entry.value.clone()))
-                    .collect()
-            };
-            config.locations.iter().map(own).collect()
+        let value =
+            |own: &BTreeMap<&'static str, Entry>, name: &str| own.get(name).map(|entry| entry.value.clone());
+        let files = |config: &Self| -> Vec<Option<Value>> {
+            config
+                .locations
+                .iter()
+                .map(|own| value(own, keys::LOCATION_FILE.name))
+                .collect()
         };
-        if values(self) != values(other) {
+        if files(self) != files(other) {
             differences.push((keys::LOCATION.to_owned(), false));
+            return differences;
+        }
+        for (index, (one, another)) in self.locations.iter().zip(&other.locations).enumerate() {
+            let changed = keys::of_location().filter(|key| value(one, key.name) != value(another, key.name));
+            let path = |key: &Key| format!("{}[{index}].{}", keys::LOCATION, key.name);
+            differences.extend(changed.map(|key| (path(key), key.reload)));
         }
         differences
     }

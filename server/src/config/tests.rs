@@ -180,3 +180,32 @@ fn the_file_that_ships_is_the_defaults() {
         }
     }
 }
+
+#[test]
+fn differences_are_told_key_by_key() {
+    let of = |text: &str| layered(text, &[], vec![]).expect("nothing is wrong");
+    let before =
+        of("[journal]\nintervalMs = 5\n[[location]]\nfile = \"a.json\"\nplayersMax = 9\ntickRate = 10\n");
+    let check = |text: &str, expected: &[(&str, bool)]| {
+        let found = before.differences(&of(text));
+        let found: Vec<(&str, bool)> = found
+            .iter()
+            .map(|(path, reload)| (path.as_str(), *reload))
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    check(
+        "[journal]\nintervalMs = 6\n[log]\nlevel = \"warn\"\n[[location]]\nfile = \"a.json\"\nidle = \"hold\"\ntickRate = 20\n",
+        &[
+            ("journal.intervalMs", false),
+            ("log.level", true),
+            ("location[0].tickRate", false),
+            ("location[0].playersMax", true),
+            ("location[0].idle", true),
+        ],
+    );
+    check(
+        "[journal]\nintervalMs = 5\n[[location]]\nfile = \"b.json\"\nplayersMax = 9\ntickRate = 10\n",
+        &[("location", false)],
+    );
+}

@@ -408,6 +408,7 @@ fn reload(arguments: &ServeArguments, log: &Log, now: &Config) -> Config {
             .any(|(key, _)| key == "location" || key == "locations.files")
     {
         // Which rules are whose is not known any more.
+        tracing::warn!("SIGHUP: as long as the locations are others, nothing of the configuration is taken");
         return now.clone();
     }
     for (key, _) in &taken {
