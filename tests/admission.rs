@@ -100,6 +100,13 @@ impl Guarded {
         self.folder.path().join("data")
     }
 
+    pub(crate) fn stopped_and_started(self) -> Self {
+        let data = self.data();
+        self.daemon.terminate();
+        let daemon = Daemon::start(&data, ANY_PORT, &strings(&self.flags));
+        Self { daemon, ..self }
+    }
+
     pub(crate) fn killed_and_restarted(self) -> Self {
         let data = self.data();
         let daemon = self.daemon.restart(&data, &strings(&self.flags));
@@ -370,39 +377,6 @@ fn every_command_from_every_role() {
         visitor.peer.send(&ClientMessage::Goodbye);
         assert_eq!(visitor.peer.closed(), Some(Code::CLOSE_GOODBYE));
     }
-    guarded.daemon.terminate();
-}
-
-#[test]
-fn a_bot_borrows_characters_and_gives_them_back() {
-    let guarded = Guarded::start(&[]);
-    let mut watching = guarded.join(claims("watcher", Role::Watcher));
-    let characters = List::new(vec![CharacterId(200), CharacterId(201)]).expect("few");
-    let mut bot = guarded.join(Claims {
-        characters: characters.clone(),
-        ..claims("keeper", Role::Bot)
-    });
-    assert_eq!(bot.welcome.characters[..], characters[..]);
-    bot.peer.send(&ClientMessage::Goodbye);
-    let mut set = Vec::new();
-    while set.len() < 4 {
-        for command in watching.peer.turn().commands.iter() {
-            match command {
-                Command::SetBehaviour { character, behaviour } => {
-                    set.push((character.0, *behaviour == Behaviour::Idle));
-                }
-                Command::Despawn { .. } | Command::Leave { .. } => panic!("{command:?}"),
-                _ => {}
-            }
-        }
-    }
-    assert_eq!(set, [(200, true), (201, true), (200, false), (201, false)]);
-    let unknown = List::new(vec![CharacterId(4_000)]).expect("few");
-    let unknown = Claims {
-        characters: unknown,
-        ..claims("keeper", Role::Bot)
-    };
-    guarded.refused("nobody", guarded.ask(unknown), Code::REJECT_TICKET_INVALID);
     guarded.daemon.terminate();
 }
 

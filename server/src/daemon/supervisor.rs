@@ -185,6 +185,7 @@ impl Supervisor {
             answers: opened.answers,
             last_session: opened.last_session,
             leave: opened.leave,
+            borrowed: opened.borrowed,
             reports_max: location
                 .desync_reports_max
                 .saturating_sub(investigator::reports_in(&reports)),

@@ -11,7 +11,7 @@
 //!   [`policy`]: how long; [`disk`]: what is asked of the system.
 //! - [`recovery`]: from what is on the disk to a World that goes on; [`give_up`]: after damage, if it must be;
 //!   [`repair`]: all but the going on.
-//! - [`sessions`]: who is there, as the records tell it.
+//! - [`sessions`]: who is there, as the records tell it; [`borrowed`]: what their characters did before.
 //! - [`offline`]: recording without a network; [`playback`]: Worlds from records.
 //! - [`segment_reader`]: the records of a segment in their order; [`reader`]: a whole run, or a part of it, for the
 //!   commands that look into journals; [`index`]: where its keyframes stand.
@@ -19,6 +19,7 @@
 //! - [`fuzzing`]: any bytes as a segment.
 
 mod aside;
+pub(crate) mod borrowed;
 pub(crate) mod compress;
 pub(crate) mod disk;
 mod frames;

@@ -10,6 +10,7 @@ use sim::bounded::TooLong;
 use sim::{CharacterId, Definition, World};
 
 use super::aside;
+use super::borrowed::{self, Borrowed};
 use super::give_up::{self, GivenUp};
 use super::reader::checked_segments;
 use super::record::{Answer, CloseReason, Keyframe, Nonce, Record, Session, Sessions, unix_ms};
@@ -58,6 +59,8 @@ pub(crate) struct Opened {
     pub(crate) answers: Vec<Answer>,
     /// The largest number that a session of this run had; 0: there was none.
     pub(crate) last_session: u64,
+    /// Characters that were there before the Bots that command them, and what they did.
+    pub(crate) borrowed: Vec<Borrowed>,
     /// Tickets that were used and have not expired: none of them may open another session.
     pub(crate) nonces: Vec<Nonce>,
     /// Players whom no open session commands: the roster's Leave removes each in the first turn.
@@ -189,6 +192,7 @@ impl Opening<'_> {
             sessions: Vec::new(),
             answers: Vec::new(),
             last_session: 0,
+            borrowed: Vec::new(),
             nonces,
             leave: Vec::new(),
             notes,
@@ -207,11 +211,18 @@ impl Opening<'_> {
             return self.begin(Some(last), "the definition is another than the last run's");
         }
         check_ruleset(segment, header, self.options.definition)?;
-        self.go_on(last, segment, given_up)
+        let files: Vec<SegmentFile> = segments.iter().map(|(file, _)| file.clone()).collect();
+        self.go_on(last, &files, given_up)
     }
 
-    /// Goes on in a run whose last segment this is.
-    fn go_on(&self, run: &RunFolder, segment: &SegmentFile, given_up: &GivenUp) -> Result<Opened, OpenError> {
+    /// Goes on in a run that has these segments.
+    fn go_on(
+        &self,
+        run: &RunFolder,
+        segments: &[SegmentFile],
+        given_up: &GivenUp,
+    ) -> Result<Opened, OpenError> {
+        let segment = segments.last().expect("a checked run has a segment");
         let mut notes = Vec::new();
         let mut reader = SegmentReader::open(segment)?;
         let mut everybody = SessionTable::default();
@@ -232,6 +243,8 @@ impl Opening<'_> {
         for character in &strays.leave {
             notes.push(format!("player {} leaves: no session commands it", character.0));
         }
+        let lent = table.borrowed(&world);
+        let borrowed = borrowed::find(segments, self.options.definition, lent);
         let last_session = everybody.last_session().max(given_up.last_session);
         let (sessions, answers, mut nonces) = table.into_parts();
         for nonce in &given_up.nonces {
@@ -264,6 +277,7 @@ impl Opening<'_> {
             sessions,
             answers,
             last_session,
+            borrowed,
             nonces,
             leave: strays.leave,
             notes,

@@ -15,6 +15,8 @@ pub(crate) struct SessionTable {
     /// When each expires.
     nonces: BTreeMap<[u8; 16], u64>,
     last_session: u64,
+    /// Those that ended after the last turn: nothing of what their end was to change has run.
+    just_ended: Vec<Session>,
 }
 
 /// What a World and its sessions do not agree on: a kill between two records leaves one without the other (spec 5.7).
@@ -32,7 +34,10 @@ impl SessionTable {
         match record {
             Record::Sessions(sessions) => self.replace(sessions),
             Record::Session(session) => self.change(session),
-            Record::Turn(turn) => self.answer(turn),
+            Record::Turn(turn) => {
+                self.just_ended.clear();
+                self.answer(turn);
+            }
             _ => {}
         }
     }
@@ -82,6 +87,20 @@ impl SessionTable {
         Strays { leave, ended }
     }
 
+    /// Characters that were there before the session that commands them, or commanded them until after the last turn.
+    pub(crate) fn borrowed(&self, world: &World) -> Vec<(u64, CharacterId)> {
+        let borrowed = |id: &CharacterId| {
+            world
+                .character(*id)
+                .is_some_and(|there| there.kind != Kind::Player)
+        };
+        let sessions = self.open.values().chain(&self.just_ended);
+        sessions
+            .flat_map(|session| session.characters.iter().map(|id| (session.session, *id)))
+            .filter(|(_, id)| borrowed(id))
+            .collect()
+    }
+
     fn replace(&mut self, sessions: &Sessions) {
         self.open.clear();
         self.answers.clear();
@@ -106,6 +125,7 @@ impl SessionTable {
         match session.state {
             SessionState::Open => drop(self.open.insert(session.session, session.clone())),
             SessionState::Ended => {
+                self.just_ended.push(session.clone());
                 self.open.remove(&session.session);
                 self.answers.remove(&session.session);
             }

@@ -15,6 +15,7 @@ use super::operator::{Asked, Reply, ReplyTo};
 use super::outbox::Parcel;
 use super::roster::{SessionNumbers, Token};
 use crate::admission::bans::Bans;
+use crate::journal::borrowed::Borrowed;
 use crate::journal::record::{self, Record};
 
 /// A connection of this process; newer ones have higher numbers.
@@ -182,6 +183,8 @@ pub(crate) struct Start {
     pub(crate) last_session: u64,
     /// Players without a session.
     pub(crate) leave: Vec<CharacterId>,
+    /// Characters that were there before the Bots that command them.
+    pub(crate) borrowed: Vec<Borrowed>,
     /// Tickets that were used and have not expired.
     pub(crate) nonces: Vec<record::Nonce>,
     /// Who may not come in.

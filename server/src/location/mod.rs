@@ -9,6 +9,7 @@
 //! ```
 
 mod admission;
+mod borrowed;
 pub(crate) mod clock;
 mod desync;
 mod downloads;
@@ -51,7 +52,7 @@ use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
 use self::storage::StorageWatch;
 use crate::admission::bans::Bans;
-use crate::journal::record::{KEYFRAME_TICKS, Record, SessionState};
+use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
 
 pub(crate) use self::inbox::character_of;
 pub(crate) use self::interface::{
@@ -94,6 +95,8 @@ pub(crate) struct Location {
     stopping: bool,
     /// An operator wants the next run.
     run_ends: bool,
+    /// Sessions that have ended, whose borrowed characters are given back in the next turn.
+    giving_back: Vec<record::Session>,
 }
 
 impl Location {
@@ -113,8 +116,7 @@ impl Location {
             now_us,
         );
         roster.share_numbers(start.numbers);
-        give_behaviours_back(&mut roster, &world);
-        Self {
+        let mut location = Self {
             definition_hash: protocol::bundle::hash(&start.bundle),
             definition_frames: downloads::definition_frames(start.bundle),
             ruleset_hash: sim::ruleset_hash(definition.planner()),
@@ -144,9 +146,12 @@ impl Location {
             draining: false,
             stopping: false,
             run_ends: false,
+            giving_back: Vec::new(),
             definition,
             world,
-        }
+        };
+        location.recover_borrowed(start.borrowed);
+        location
     }
 
     /// The turn that is closed next.
@@ -402,29 +407,6 @@ impl Location {
         // What the next start goes on from.
         if self.storage() == Storage::Kept && !self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
             self.keyframe(out);
-        }
-    }
-}
-
-/// A start remembers which characters a Bot commands that were there before, not what they did then: they get back what
-/// the definition says.
-fn give_behaviours_back(roster: &mut Roster, world: &World) {
-    let mut first: Option<World> = None;
-    for session in roster.iter_mut() {
-        for &character in &session.characters {
-            if world
-                .character(character)
-                .is_none_or(|there| there.kind == sim::Kind::Player)
-            {
-                continue;
-            }
-            let first = first.get_or_insert_with(|| World::new(world.definition()));
-            let behaviour = first
-                .character(character)
-                .map(|character| character.behaviour.clone());
-            session
-                .behaviours
-                .push((character, behaviour.unwrap_or_default()));
         }
     }
 }

@@ -276,7 +276,7 @@ impl Location {
         let session = self.roster.get_mut(number).ok_or("no such session")?;
         let connection = session.connection().filter(|connection| connection.welcomed);
         let id = connection.ok_or("nobody is connected")?.id;
-        if !session.behaviours.is_empty() {
+        if session.borrows() {
             return Err("it commands characters of this location, which stay here");
         }
         let text = format!("travel: session {number} to {} {}", &*to.location, &*to.address);

@@ -9,9 +9,10 @@ use protocol::Code;
 use protocol::message::{Resume, Role};
 use protocol::ticket::Claims;
 use sim::bounded::{List, Text};
-use sim::{Behaviour, CharacterId, Name};
+use sim::{CharacterId, Name};
 
 use super::ConnectionId;
+use super::borrowed::Borrowed;
 use super::inbox::Allowance;
 use super::sequences::Sequences;
 use super::state_feed::StateFeed;
@@ -55,8 +56,8 @@ pub(crate) struct Session {
     pub(crate) role: Role,
     /// Its own characters.
     pub(crate) characters: Vec<CharacterId>,
-    /// What those that were there before did by themselves, to be given back.
-    pub(crate) behaviours: Vec<(CharacterId, Behaviour)>,
+    /// Those of them that were there before.
+    pub(crate) borrowed: Vec<Borrowed>,
     token_hash: [u8; 32],
     /// Of the token before, until the client has shown that it knows the new one.
     old_token_hash: Option<[u8; 32]>,
@@ -270,7 +271,7 @@ impl Roster {
                 name: session.name,
                 role: session.role,
                 characters: session.characters.into_vec(),
-                behaviours: Vec::new(),
+                borrowed: Vec::new(),
                 token_hash: session.token_hash,
                 old_token_hash: session.old_token_hash,
                 sequences: Sequences::default(),
@@ -389,7 +390,7 @@ impl Roster {
             name,
             role,
             characters: Vec::new(),
-            behaviours: Vec::new(),
+            borrowed: Vec::new(),
             token_hash: token_hash(&connection.token),
             old_token_hash: None,
             sequences: Sequences::default(),

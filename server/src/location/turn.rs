@@ -112,6 +112,7 @@ impl Location {
         outcomes: &[Code],
         out: &mut Vec<Output>,
     ) {
+        self.follow_borrowed(commands, sources, outcomes);
         let joined = |event: &Event| match event {
             Event::Joined { character } => Some(*character),
             _ => None,
@@ -232,6 +233,9 @@ impl Location {
             snapshot: self.world.snapshot(),
             sessions,
         });
+        // Behind the keyframe again, so that a start knows what it has to give back.
+        let giving_back = self.giving_back.iter().cloned();
+        out.extend(giving_back.map(|session| Output::Record(Record::Session(session))));
     }
 
     fn origin(&self, source: Source, outcome: Code) -> Origin {

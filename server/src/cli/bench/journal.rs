@@ -237,6 +237,7 @@ impl Bench<'_> {
             answers: Vec::new(),
             last_session: 0,
             leave: Vec::new(),
+            borrowed: Vec::new(),
             reports_max: 0,
             nonces: Vec::new(),
             bans: Arc::default(),

@@ -8,6 +8,7 @@ use sim::{CharacterId, Command};
 
 use crate::admission::bans::Bans;
 use crate::journal::record::{Record, SessionState};
+use crate::location::borrowed::Borrowed;
 use crate::location::outbox::Parcel;
 use crate::location::roster::{GRACE_US, Phase, Session};
 use crate::location::{ConnectionId, Location, OnLeave, Output};
@@ -123,10 +124,13 @@ impl Location {
         out.push(Output::Record(Record::Session(
             session.record(SessionState::Ended),
         )));
-        if !session.behaviours.is_empty() || session.characters.is_empty() {
+        if session.borrows() || session.characters.is_empty() {
             // What was there before stays, and does what it did.
-            for (character, behaviour) in std::mem::take(&mut session.behaviours) {
-                let command = Command::SetBehaviour { character, behaviour };
+            if session.borrows() {
+                self.giving_back.push(session.record(SessionState::Ended));
+            }
+            let borrowed = std::mem::take(&mut session.borrowed);
+            for command in borrowed.into_iter().filter_map(Borrowed::give_back) {
                 self.inbox.push_roster(number, command);
             }
             self.roster.remove(number);

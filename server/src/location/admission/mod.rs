@@ -10,10 +10,11 @@ use protocol::message::{self, Hello, Need, Role, View, Welcome};
 use protocol::ticket::Claims;
 use protocol::{Code, FEATURE_PACKED_STATES, FEATURES, ServerMessage, VERSION};
 use sim::bounded::List;
-use sim::{Behaviour, CharacterId, Command, Kind, Name};
+use sim::{CharacterId, Command, Kind, Name};
 
 use crate::admission::Refusal;
 use crate::journal::record::{Record, SessionState};
+use crate::location::borrowed::Borrowed;
 use crate::location::outbox::{Download, Parcel};
 use crate::location::roster::{Connection, Feed, GRACE_US, Phase, Token, folded};
 use crate::location::state_feed::StateFeed;
@@ -108,7 +109,7 @@ impl Location {
         if travels.is_some_and(|number| self.roster.get_mut(number).is_some()) {
             return Err((Code::REJECT_ALREADY_CONNECTED, "that session is here already"));
         }
-        let behaviours = self.behaviours_of(listed)?;
+        let borrowed = self.borrow(listed)?;
         let tick = self.world.tick();
         let number = self
             .roster
@@ -118,33 +119,31 @@ impl Location {
                 .push_roster(number, Command::Join { name: name.clone() });
             return Ok(());
         }
-        for (character, _) in &behaviours {
-            let (character, behaviour) = (*character, Behaviour::Idle);
-            let command = Command::SetBehaviour { character, behaviour };
-            self.inbox.push_roster(number, command);
+        for &character in listed {
+            self.make_stand(number, character);
         }
         if let Some(session) = self.roster.get_mut(number) {
             session.characters = listed.to_vec();
-            session.behaviours = behaviours;
+            session.borrowed = borrowed;
         }
         self.opened(number, out);
         Ok(())
     }
 
-    /// What the characters that a Bot takes over do by themselves; each is there, and nobody commands it.
-    fn behaviours_of(&self, listed: &[CharacterId]) -> Result<Vec<(CharacterId, Behaviour)>, Refusal> {
-        let mut behaviours: Vec<(CharacterId, Behaviour)> = Vec::new();
+    /// The characters that a Bot takes over: each is there, and nobody commands it.
+    fn borrow(&self, listed: &[CharacterId]) -> Result<Vec<Borrowed>, Refusal> {
+        let mut borrowed: Vec<Borrowed> = Vec::new();
         for &id in listed {
-            let taken = self.roster.is_commanded(id) || behaviours.iter().any(|(other, _)| *other == id);
+            let taken = self.roster.is_commanded(id) || borrowed.iter().any(|other| other.character == id);
             match self.world.character(id) {
                 Some(character) if character.kind != Kind::Player && !taken => {
-                    behaviours.push((id, character.behaviour.clone()));
+                    borrowed.push(Borrowed::new(id, character.behaviour.clone()));
                 }
                 Some(_) => return Err((Code::REJECT_ALREADY_CONNECTED, "somebody commands that character")),
                 None => return Err((Code::REJECT_TICKET_INVALID, "no such character")),
             }
         }
-        Ok(behaviours)
+        Ok(borrowed)
     }
 
     /// What holds for newcomers and for those who come back.

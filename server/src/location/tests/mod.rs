@@ -1,5 +1,6 @@
 //! The core of a location, driven by hand: inputs and times in, outputs out.
 
+mod borrowed;
 mod commands;
 mod desync;
 mod ending;
@@ -55,6 +56,7 @@ fn start() -> Start {
         answers: Vec::new(),
         last_session: 0,
         leave: Vec::new(),
+        borrowed: Vec::new(),
         reports_max: 2,
         nonces: Vec::new(),
         bans: Arc::default(),
