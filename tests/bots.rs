@@ -113,12 +113,22 @@ fn observers_are_told_in_few_bytes() {
 /// What an observer of the client library knows at a tick is what the journal says of it.
 #[test]
 fn what_an_observer_sees_is_what_replay_prints() {
+    check_observer(true);
+}
+
+#[test]
+fn what_an_observer_without_packed_states_sees_too() {
+    check_observer(false);
+}
+
+fn check_observer(packed: bool) {
     let data = tempdir().expect("a folder");
     let daemon = Daemon::start(data.path(), ANY_PORT, &[]);
     let walkers = Bots::start(daemon.address, 5, 3, &["--rate", "2"]);
     let mut options = client::Options::new(daemon.address.to_string(), "");
     options.role = protocol::message::Role::Watcher;
     options.feed = protocol::message::Feed::State;
+    options.packed_states = packed;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,15 +2,19 @@
 //! (lines the daemon prints, messages, exits), never for a time to pass; limits only keep a hang from lasting for ever.
 
 mod admission;
+mod answers;
 mod bans;
+mod borrowed;
 mod bots;
 mod command_line;
 mod configuration;
 mod corpus;
 mod crash;
+mod crowd;
 mod desync;
 mod disk;
 mod durability;
+mod exactly_once;
 mod fuzz_inputs;
 mod fuzz_seeds;
 mod guard;
@@ -18,14 +22,18 @@ mod harness;
 mod journal;
 mod locations;
 mod logs;
+mod long_run;
+mod names;
 mod network;
 mod operations;
 mod pages;
 mod peer;
 mod polygons;
 mod replay;
+mod resume;
 mod schemas;
 mod serve;
 mod sessions;
 mod shadow;
+mod stopped;
 mod travel;

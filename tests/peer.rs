@@ -66,6 +66,14 @@ impl Peer {
         &self.socket
     }
 
+    /// Connects, with so much room in the kernel for what is not read.
+    pub(crate) fn connect_with_buffer(address: SocketAddr, bytes: usize) -> Self {
+        let peer = Self::connect(address);
+        let socket = socket2::SockRef::from(&peer.socket);
+        socket.set_recv_buffer_size(bytes).expect("a TCP socket");
+        peer
+    }
+
     /// Connects and asks to be let in.
     pub(crate) fn ask(address: SocketAddr, hello: Hello) -> Self {
         let mut peer = Self::connect(address);

@@ -1,8 +1,8 @@
 //! The files of a location as bytes: the location file and the maps that it names (spec 5.3, 6).
 //!
 //! Map paths are relative to the location file and stay inside its folder (`sim::map_paths` refuses all others), so that a
-//! location from somebody else names nothing but its own files. Symbolic links are followed: whoever laid them out there
-//! may read what they point to.
+//! location from somebody else names nothing but its own files. Symbolic links are followed within the folder, as volumes of
+//! configuration are laid out, and not out of it: clients may ask for the bytes.
 
 use std::fs::File;
 use std::io::Read;
@@ -42,7 +42,7 @@ impl LocationFiles {
         let mut problems = Problems::new();
         for name in sim::map_paths(&file, &location)? {
             let map = folder.join(&name);
-            match read_file(&map, left) {
+            match is_within(folder, &map).and_then(|()| read_file(&map, left)) {
                 Ok(bytes) => {
                     left -= bytes.len() as u64;
                     maps.push((name, bytes));
@@ -80,6 +80,23 @@ impl LocationFiles {
             files: &self.maps,
         })
     }
+}
+
+/// Whether a path, its links followed, stays inside a folder.
+fn is_within(folder: &Path, path: &Path) -> Result<(), String> {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let whole = |path: &Path| {
+        path.canonicalize()
+            .map_err(|error| format!("cannot be read: {error}"))
+    };
+    if whole(path)?.starts_with(whole(folder)?) {
+        return Ok(());
+    }
+    Err("not inside the location's folder".to_owned())
 }
 
 /// The bytes of a regular file, or why not.
