@@ -62,6 +62,12 @@ fn whoever_was_stopped_slips_and_says_so() {
                 assert_eq!(turn.tick, next, "no turn is left out");
                 next += 1;
             }
+            // Whoever has heard nothing for a second is told what held until now.
+            ServerMessage::Clock {
+                base_tick: tick,
+                base_us: us,
+                ..
+            } if (tick, us) == (base_tick, base_us) => {}
             ServerMessage::Clock {
                 base_tick: tick,
                 base_us: us,
