@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{Bundle, Code, Origin, wire};
 use sim::bounded::Text;
-use sim::{Command, World};
+use sim::{Command, Kind, World};
 
 const HEADER_BYTES: usize = 128;
 const RECORD_HEADER_BYTES: usize = 32;
@@ -71,6 +71,8 @@ pub(crate) struct Journal {
     pub(crate) sessions: BTreeMap<u64, Session>,
     /// Session and sequence → each tick, index and outcome that is recorded for it.
     pub(crate) accepted: BTreeMap<(u64, u64), Vec<Answer>>,
+    /// Who is in the World behind the last turn and is played.
+    pub(crate) players: Vec<u32>,
 }
 
 /// Tick, index and outcome.
@@ -153,6 +155,7 @@ impl Journal {
             turns: Vec::new(),
             sessions: BTreeMap::new(),
             accepted: BTreeMap::new(),
+            players: Vec::new(),
         };
         let mut world: Option<World> = None;
         let mut chain = [0; 16];
@@ -171,6 +174,9 @@ impl Journal {
                 journal.follow(&placed.record, &mut world);
             }
         }
+        let characters = world.iter().flat_map(World::characters);
+        let players = characters.filter(|character| character.kind == Kind::Player);
+        journal.players = players.map(|character| character.id.0).collect();
         journal
     }
 

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::journal::Journal;
+use sim::Command;
+
+use super::journal::{Journal, Record, Segment, entries};
 use super::told::{Promise, Told};
 use super::trace::{self, Call};
 use super::volume::{Image, look, materialize};
@@ -139,4 +141,47 @@ fn with_interval_a_kill_anywhere_loses_nothing() {
 #[test]
 fn with_os_a_kill_anywhere_loses_nothing() {
     check_durability("os");
+}
+
+/// The last segment of a run ends behind a Turn with a Join, or behind some of the Session records that belong to it.
+#[test]
+fn a_kill_between_a_join_and_its_session_leaves_nobody_behind() {
+    let yard = Yard::new(&[]);
+    let daemon = Daemon::launch(&mut yard.serve(&yard.data(), Some(TICKS))).expect("it starts");
+    Crowd::join(daemon.address).told();
+    assert_eq!(daemon.ended(), Some(0));
+    let run = Path::new("yard").join("run-000001");
+    let segment = entries(&yard.data().join(&run), "0").pop().expect("a segment");
+    let bytes = std::fs::read(&segment).expect("a file");
+    let records = Segment::read(&bytes).expect("a segment").records;
+    let whole = look(&yard.data());
+    let (mut ends, mut left) = (0, 0);
+    for (at, next) in records.iter().enumerate().skip(1) {
+        if !matches!(next.record, Record::Session(_)) {
+            continue;
+        }
+        let data = yard.path(&format!("until-{at}"));
+        materialize(&whole, &data);
+        let segment = data.join(&run).join(segment.file_name().expect("a name"));
+        std::fs::write(segment, &bytes[..next.start]).expect("room");
+        assert_eq!(yard.recover(&data).status.code(), Some(0));
+        let kept = records[..at].iter().filter_map(|placed| match &placed.record {
+            Record::Session(session) => Some(session.characters.iter().copied()),
+            _ => None,
+        });
+        let journal = Journal::read(&data);
+        assert_eq!(journal.players, kept.flatten().collect::<Vec<_>>(), "record {at}");
+        let first_turn = journal.turns.last().expect("the start has stepped one");
+        let leaves = first_turn
+            .commands
+            .iter()
+            .filter(|command| matches!(command, Command::Leave { .. }));
+        ends += 1;
+        left += leaves.count();
+    }
+    // Two players and one who watches; each player's Join is without its Session at least once.
+    assert!(
+        ends == 3 && left >= 2,
+        "{ends} ends, {left} left behind who leave"
+    );
 }

@@ -9,13 +9,18 @@
 //! - [`trace`]: a daemon under `strace`, and its system calls one by one; [`volume`]: the file system those calls made.
 //! - [`told`]: what clients were told, as they saw it or as the calls have it.
 //! - [`journal`]: a reader of segments written from the documentation alone; [`yard`]: the location and its players.
-//! - One module for each row of the table: [`order`], [`kill`], [`power_loss`], [`trouble`].
+//! - [`mount`]: file systems of a test's own.
+//! - One module for each row of the table: [`order`], [`kill`], [`power_loss`] (and under a real file system, where there
+//!   may be one: [`loop_image`]), [`full`], [`trouble`].
 //!
 //! `LOCKSTEPD_EXHAUSTIVE=1` tries every kill, every kill of the start that follows, and every power cut; otherwise a
 //! part that is spread over all of them.
 
+mod full;
 mod journal;
 mod kill;
+mod loop_image;
+mod mount;
 mod order;
 mod power_loss;
 mod told;

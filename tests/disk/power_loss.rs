@@ -1,11 +1,17 @@
 //! The power is cut at any moment: of what was not synced any part is on the disk. `tick` loses nothing that anybody was
 //! told, `interval` no admission and no accepted command; and nothing that a power cut leaves is refused as damage.
 
-use super::journal::Journal;
+use std::ffi::OsStr;
+use std::thread;
+use std::time::Instant;
+
+use super::journal::{Journal, entries};
 use super::told::{self, Promise, Told};
-use super::volume::{Disk, Fate, Image, materialize};
-use super::yard::{Yard, undisturbed};
+use super::trace::{self, Call};
+use super::volume::{Disk, Fate, Image, look, materialize};
+use super::yard::{Crowd, Yard, undisturbed};
 use super::{is_exhaustive, spread};
+use crate::harness::{Daemon, HANG};
 
 /// Turns of the run.
 const TICKS: u64 = 24;
@@ -53,11 +59,21 @@ fn mix(number: u64) -> u64 {
     z ^ z >> 31
 }
 
+/// Cuts the power of a run from an empty folder.
 fn check_durability(durability: &str, promise: Promise) {
     let yard = Yard::new(&["--durability", durability]);
     let (_, calls) = undisturbed(&yard, TICKS);
-    let disk = Disk::new(&yard.data(), &Image::new(), &calls);
-    let sent = told::sent(&calls);
+    check_cuts(durability, &yard, &Image::new(), &calls, promise);
+}
+
+/// Cuts the power of a run whose folder held `before`, durably, at any moment.
+fn check_cuts(what: &str, yard: &Yard, before: &Image, calls: &[Call], promise: Promise) {
+    let disk = Disk::new(&yard.data(), before, calls);
+    assert!(
+        disk.image() == look(&yard.data()),
+        "the simulated disk is the real one"
+    );
+    let sent = told::sent(calls);
     let mut cuts = Vec::new();
     for line in disk.moments() {
         let loose = disk.loose(line);
@@ -80,12 +96,12 @@ fn check_durability(durability: &str, promise: Promise) {
         assert_eq!(
             output.status.code(),
             Some(0),
-            "{durability}, line {line}, {fates:?}: {said}"
+            "{what}, line {line}, {fates:?}: {said}"
         );
         Told::until(&sent, *line).check(&Journal::read(&data), promise);
         std::fs::remove_dir_all(&data).expect("its own folder");
     }
-    eprintln!("{durability}: {tried} of {} power cuts", cuts.len());
+    eprintln!("{what}: {tried} of {} power cuts", cuts.len());
 }
 
 #[test]
@@ -101,4 +117,33 @@ fn with_interval_a_power_cut_loses_no_accepted_command() {
 #[test]
 fn with_os_a_power_cut_leaves_no_damage() {
     check_durability("os", Promise::Nothing);
+}
+
+/// A start packs what is closed: two segments here, while players join.
+#[test]
+fn while_segments_are_packed_a_power_cut_loses_none() {
+    let yard = Yard::new(&["--durability", "tick"]);
+    for _ in 0..2 {
+        assert_eq!(yard.recover(&yard.data()).status.code(), Some(0));
+    }
+    let before = look(&yard.data());
+    let log = yard.path("log");
+    let mut daemon = Daemon::launch(&mut yard.traced(&yard.data(), None, &log, &[])).expect("it starts");
+    let crowd = Crowd::join(daemon.address);
+    let run = yard.data().join("yard").join("run-000001");
+    let start = Instant::now();
+    while entries(&run, "00000")
+        .iter()
+        .filter(|path| path.extension() == Some(OsStr::new("lsj")))
+        .count()
+        > 1
+    {
+        assert!(start.elapsed() < HANG, "nothing is packed");
+        thread::yield_now();
+    }
+    daemon.signal("TERM");
+    crowd.told();
+    assert_eq!(daemon.finish().0, Some(0));
+    let calls = trace::calls(&log, daemon.process());
+    check_cuts("packing", &yard, &before, &calls, Promise::All);
 }

@@ -17,6 +17,8 @@ use crate::peer::{Peer, hello, watcher};
 
 /// The highest rate there is.
 const TICK_RATE: &str = "128";
+/// Commands of a player that may wait for their answers.
+const UNANSWERED_MAX: u64 = 8;
 
 const LOCATION: &str = r#"{"name": "yard", "tickRate": 10, "maps": {"yard": "yard.txt"}, "startMap": "yard",
     "spawns": [{"x": 1, "z": 1}, {"x": 3, "z": 1}],
@@ -103,7 +105,7 @@ impl Yard {
     }
 }
 
-/// Two players who send a command with every turn, and somebody who watches.
+/// Two players who send commands as turns come, and somebody who watches.
 pub(crate) struct Crowd(Vec<JoinHandle<Told>>);
 
 impl Crowd {
@@ -121,7 +123,8 @@ impl Crowd {
     }
 }
 
-/// Joins, and sends a command with every turn until the connection ends, however it does.
+/// Joins, and sends a command with every turn until the connection ends, however it does; none while many wait, for whoever
+/// does that is closed.
 fn play(address: SocketAddr, hello: Hello) -> Told {
     let mut told = Told::default();
     // Somebody who was killed listens to nobody.
@@ -129,17 +132,18 @@ fn play(address: SocketAddr, hello: Hello) -> Told {
         return told;
     };
     peer.send(&ClientMessage::Hello(Box::new(hello)));
-    let (mut own, mut sequence) = (None, 0);
+    let (mut own, mut sequence, mut answered) = (None, 0, 0);
     while let Some(message) = peer.next() {
         told.hear(&message);
         match message {
             ServerMessage::Welcome(welcome) => own = welcome.characters.iter().copied().next(),
             ServerMessage::Turn(turn) => {
-                if let Some(character) = own {
+                if let Some(character) = own.filter(|_| sequence < answered + UNANSWERED_MAX) {
                     sequence += 1;
                     peer.command(sequence, walk(character, turn.tick));
                 }
             }
+            ServerMessage::Accepted { .. } | ServerMessage::Refused { .. } => answered += 1,
             _ => {}
         }
     }
@@ -147,7 +151,7 @@ fn play(address: SocketAddr, hello: Hello) -> Told {
 }
 
 /// Somewhere, a different place each time.
-fn walk(character: CharacterId, tick: u64) -> Intent {
+pub(crate) fn walk(character: CharacterId, tick: u64) -> Intent {
     let place = |factor: u64| nav::Fixed::from_int(1 + i32::try_from(tick * factor % 8).expect("small"));
     Intent::MoveTo {
         character,

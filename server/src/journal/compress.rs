@@ -40,7 +40,7 @@ pub(crate) fn compress(path: &Path) -> io::Result<PathBuf> {
         write_packed(path, &packed, whole)?;
     }
     let folder = folder_of(path);
-    // Also after a kill: that the other name is durable must be known before this one goes.
+    // That the other name is durable must be known before this one goes, whoever gave it.
     run::sync_folder(folder)?;
     fs::remove_file(path)?;
     run::sync_folder(folder)?;
@@ -105,10 +105,7 @@ fn write_packed(path: &Path, packed: &Path, whole: Extent) -> io::Result<()> {
     let written = pack(path, whole.bytes, &file).and_then(|()| file.sync_all());
     let compared = written.and_then(|()| extent(&temporary));
     match compared {
-        Ok(compared) if compared == whole => {
-            fs::rename(&temporary, packed)?;
-            run::sync_folder(folder_of(path))
-        }
+        Ok(compared) if compared == whole => fs::rename(&temporary, packed),
         Ok(_) => {
             fs::remove_file(&temporary)?;
             Err(invalid("what was packed is not what is unpacked"))
