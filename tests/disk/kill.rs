@@ -6,18 +6,19 @@ use std::path::Path;
 
 use sim::Command;
 
+use super::is_exhaustive;
 use super::journal::{Journal, Record, Segment, entries};
 use super::told::{Promise, Told};
 use super::trace::{self, Call};
 use super::volume::{Image, look, materialize};
 use super::yard::{Crowd, Yard, undisturbed};
-use super::{is_exhaustive, spread};
 use crate::harness::Daemon;
 
 /// Turns of the run that is killed.
 const TICKS: u64 = 20;
-/// Kills of the run, and for each one during the start that follows, unless all are asked for.
-const KILLS: usize = 24;
+/// Of the moments of the start that follows each kill, one in so many is tried, a later one for each kill; unless all
+/// are asked for.
+const RESTARTS_STEP: usize = 10;
 
 /// A system call before which a thread is killed: the n-th of this name that the thread makes.
 #[derive(Clone, Debug)]
@@ -77,9 +78,8 @@ fn check(yard: &Yard, data: &Path, told: &Told, what: &str) {
 fn check_durability(durability: &str) {
     let flags = ["--durability", durability];
     let run = moments(&undisturbed(&Yard::new(&flags), TICKS).1);
-    let kills = if is_exhaustive() { run.len() } else { KILLS };
     let mut restarts = 0;
-    for (number, moment) in spread(&run, kills).enumerate() {
+    for (number, moment) in run.iter().enumerate() {
         let yard = Yard::new(&flags);
         let told = run_until(&yard, &yard.data(), TICKS, moment);
         let killed = look(&yard.data());
@@ -93,12 +93,12 @@ fn check_durability(durability: &str) {
         );
     }
     eprintln!(
-        "{durability}: {kills} of {} kills, {restarts} during the start that follows",
+        "{durability}: {} kills, {restarts} during the start that follows",
         run.len()
     );
 }
 
-/// The start is killed as well: at one moment, a later one for each kill; or at all. Returns at how many.
+/// The start is killed as well, at some moments or all. Returns at how many.
 fn check_restarts(yard: &Yard, killed: &Image, told: &Told, number: usize, what: &str) -> usize {
     let start = |moment: Option<&Moment>| {
         let data = tempfile::tempdir_in(yard.path("")).expect("a folder");
@@ -120,12 +120,16 @@ fn check_restarts(yard: &Yard, killed: &Image, told: &Told, number: usize, what:
         }
     };
     let restart = start(None);
-    if is_exhaustive() {
-        restart.iter().for_each(|moment| drop(start(Some(moment))));
-        return restart.len();
+    let (first, step) = if is_exhaustive() {
+        (0, 1)
+    } else {
+        (number % RESTARTS_STEP, RESTARTS_STEP)
+    };
+    let tried: Vec<&Moment> = restart.iter().skip(first).step_by(step).collect();
+    for moment in &tried {
+        start(Some(*moment));
     }
-    let _ = start(Some(&restart[number * 7 % restart.len()]));
-    1
+    tried.len()
 }
 
 #[test]

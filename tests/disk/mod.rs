@@ -13,8 +13,8 @@
 //! - One module for each row of the table: [`order`], [`kill`], [`power_loss`] (and under a real file system, where there
 //!   may be one: [`loop_image`]), [`full`], [`trouble`].
 //!
-//! `LOCKSTEPD_EXHAUSTIVE=1` tries every kill, every kill of the start that follows, and every power cut; otherwise a
-//! part that is spread over all of them.
+//! Every kill of a run is tried. `LOCKSTEPD_EXHAUSTIVE=1` tries every kill of the start that follows, and every power cut
+//! too; otherwise a part that is spread over all of them.
 
 mod full;
 mod journal;

@@ -2,8 +2,11 @@
 //! told, `interval` no admission and no accepted command; and nothing that a power cut leaves is refused as damage.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::thread;
 use std::time::Instant;
+
+use protocol::message::Feed;
 
 use super::journal::{Journal, entries};
 use super::told::{self, Promise, Told};
@@ -12,6 +15,7 @@ use super::volume::{Disk, Fate, Image, look, materialize};
 use super::yard::{Crowd, Yard, undisturbed};
 use super::{is_exhaustive, spread};
 use crate::harness::{Daemon, HANG};
+use crate::peer::{Peer, watcher};
 
 /// Turns of the run.
 const TICKS: u64 = 24;
@@ -63,19 +67,26 @@ fn mix(number: u64) -> u64 {
 fn check_durability(durability: &str, promise: Promise) {
     let yard = Yard::new(&["--durability", durability]);
     let (_, calls) = undisturbed(&yard, TICKS);
-    check_cuts(durability, &yard, &Image::new(), &calls, promise);
+    check_cuts(durability, &yard, &Image::new(), &calls, 0, promise);
 }
 
-/// Cuts the power of a run whose folder held `before`, durably, at any moment.
-fn check_cuts(what: &str, yard: &Yard, before: &Image, calls: &[Call], promise: Promise) {
+/// Cuts the power at any moment from this line on, in a folder that held `before`, durably.
+fn check_cuts(what: &str, yard: &Yard, before: &Image, calls: &[Call], from: usize, promise: Promise) {
+    let sent = told::sent(calls);
+    cut(what, yard, before, calls, from, |line, data| {
+        Told::until(&sent, line).check(&Journal::read(data), promise);
+    });
+}
+
+/// Cuts the power so, starts once more, and has the folder checked.
+fn cut(what: &str, yard: &Yard, before: &Image, calls: &[Call], from: usize, check: impl Fn(usize, &Path)) {
     let disk = Disk::new(&yard.data(), before, calls);
     assert!(
         disk.image() == look(&yard.data()),
         "the simulated disk is the real one"
     );
-    let sent = told::sent(calls);
     let mut cuts = Vec::new();
-    for line in disk.moments() {
+    for line in disk.moments().into_iter().filter(|line| *line >= from) {
         let loose = disk.loose(line);
         cuts.extend(
             fates(loose.len(), line as u64)
@@ -98,7 +109,7 @@ fn check_cuts(what: &str, yard: &Yard, before: &Image, calls: &[Call], promise: 
             Some(0),
             "{what}, line {line}, {fates:?}: {said}"
         );
-        Told::until(&sent, *line).check(&Journal::read(&data), promise);
+        check(*line, &data);
         std::fs::remove_dir_all(&data).expect("its own folder");
     }
     eprintln!("{what}: {tried} of {} power cuts", cuts.len());
@@ -145,5 +156,92 @@ fn while_segments_are_packed_a_power_cut_loses_none() {
     crowd.told();
     assert_eq!(daemon.finish().0, Some(0));
     let calls = trace::calls(&log, daemon.process());
-    check_cuts("packing", &yard, &before, &calls, Promise::All);
+    check_cuts("packing", &yard, &before, &calls, 0, Promise::All);
+}
+
+/// What a killed daemon wrote and nobody synced, a start goes on from: it may not be lost any more.
+#[test]
+fn after_a_kill_and_a_start_a_power_cut_loses_nothing_that_was_gone_on_from() {
+    let yard = Yard::new(&[]);
+    let log = yard.path("log");
+    let run = |durability: &str, ticks: Option<u64>| {
+        let mut command = yard.traced(&yard.data(), ticks, &log, &[]);
+        Daemon::launch(command.env("LOCKSTEPD_JOURNAL__DURABILITY", durability)).expect("it starts")
+    };
+    // With `os` nothing is synced in the first seconds.
+    let killed = run("os", None);
+    let process = killed.process();
+    let mut witness = Peer::join(killed.address, watcher(Feed::Lockstep)).peer;
+    for _ in 0..TICKS {
+        witness.turn();
+    }
+    killed.kill();
+    let mut calls = trace::calls(&log, process);
+    // Whether the call happened in which it was killed, the folder tells.
+    let finished: Vec<Call> = calls.iter().filter(|call| call.is_finished()).cloned().collect();
+    if Disk::new(&yard.data(), &Image::new(), &finished).image() == look(&yard.data()) {
+        calls = finished;
+    }
+    let from = calls.iter().map(|call| call.start).max().unwrap_or(0) + 2;
+    for call in calls.iter_mut().filter(|call| !call.is_finished()) {
+        call.end = from - 1;
+    }
+    let again = run("tick", Some(TICKS));
+    let process = again.process();
+    Crowd::join(again.address).told();
+    assert_eq!(again.ended(), Some(0));
+    calls.extend(
+        trace::calls(&log, process)
+            .into_iter()
+            .map(|call| call.later(from)),
+    );
+    let mut sent = told::sent(&calls);
+    sent.retain(|sent| sent.start >= from);
+    cut(
+        "after a kill",
+        &yard,
+        &Image::new(),
+        &calls,
+        from,
+        |line, data| {
+            Told::until(&sent, line).check(&Journal::read(data), Promise::All);
+        },
+    );
+}
+
+/// The keyframe of tick 600 begins the next segment.
+#[test]
+fn while_a_segment_follows_another_a_power_cut_loses_nothing() {
+    let yard = Yard::new(&["--durability", "tick", "--segment-ticks-max", "1"]);
+    let (_, calls) = undisturbed(&yard, 608);
+    let next = |call: &&Call| call.name == "openat" && call.arguments[1].contains(&hex("000001-"));
+    let from = calls.iter().find(next).expect("the next segment is made").start;
+    check_cuts("rotation", &yard, &Image::new(), &calls, from, Promise::All);
+}
+
+/// As `strace` writes it.
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("\\x{byte:02x}")).collect()
+}
+
+/// Whenever the power is cut, a torn tail is where it was, or saved beside.
+#[test]
+fn while_a_torn_tail_is_saved_a_power_cut_does_not_lose_it() {
+    let yard = Yard::new(&[]);
+    assert_eq!(yard.recover(&yard.data()).status.code(), Some(0));
+    let run = Path::new("yard").join("run-000001");
+    let segment = entries(&yard.data().join(&run), "0").pop().expect("a segment");
+    let tail = [7; 3 * 512];
+    let bytes = [std::fs::read(&segment).expect("a file"), tail.to_vec()].concat();
+    std::fs::write(&segment, bytes).expect("room");
+    let before = look(&yard.data());
+    let (_, calls) = undisturbed(&yard, 4);
+    cut("a torn tail", &yard, &before, &calls, 0, |line, data| {
+        let saved = entries(&data.join(&run), "000000-").into_iter().any(|path| {
+            let is_saved = path.to_string_lossy().contains(".lsj.torn");
+            is_saved && std::fs::read(path).expect("a file") == tail
+        });
+        assert!(saved, "line {line}: the tail is lost");
+        Journal::read(data);
+    });
 }

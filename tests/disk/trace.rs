@@ -13,6 +13,9 @@ const CALLS: &str = "write,pwrite64,writev,pwritev,pwritev2,sendto,sendmsg,fsync
 /// Bytes of a string that are logged: more than any record or frame of these tests has.
 const STRING_BYTES_MAX: &str = "4000000";
 
+/// Threads that may end behind the first one: each has a line of its own at the end of the log.
+const THREADS_MAX: usize = 64;
+
 /// One system call. Numbers of lines are times: a call that begins after another has ended has the higher one.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -39,7 +42,7 @@ pub(crate) fn strace(log: &Path, inject: &[&str]) -> Command {
         "-xx",
         "-q",
         "-e",
-        "signal=none",
+        "signal=kill",
         "--seccomp-bpf",
         "-s",
         STRING_BYTES_MAX,
@@ -64,7 +67,7 @@ pub(crate) fn calls(log: &Path, process: u32) -> Vec<Call> {
     loop {
         let text =
             std::fs::read_to_string(log).expect("strace is installed and may trace: it has made its log");
-        if text.ends_with('\n') && text.lines().rev().take(8).any(is_end) {
+        if text.ends_with('\n') && text.lines().rev().take(THREADS_MAX).any(is_end) {
             return parse(&text);
         }
         // The tracer is nobody's child here, so its end cannot be waited for but in its log.
@@ -176,6 +179,15 @@ impl Call {
         let mut bytes = self.string(1);
         bytes.truncate(usize::try_from(self.result).unwrap_or(0));
         bytes
+    }
+
+    /// The same so many lines later.
+    pub(crate) fn later(self, lines: usize) -> Self {
+        Self {
+            start: self.start + lines,
+            end: self.end.saturating_add(lines),
+            ..self
+        }
     }
 
     /// Whether it had happened when the log ended.

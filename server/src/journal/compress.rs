@@ -74,14 +74,14 @@ pub(crate) fn compress_closed(
 
 /// What tells two whole segments apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Extent {
-    bytes: u64,
+pub(super) struct Extent {
+    pub(super) bytes: u64,
     /// Depends on every byte before.
-    chain: Chain,
+    pub(super) chain: Chain,
 }
 
 /// Reads a segment to its end: every checksum and the chain.
-fn extent(path: &Path) -> io::Result<Extent> {
+pub(super) fn extent(path: &Path) -> io::Result<Extent> {
     let (_, mut frames) = Frames::open(File::open(path)?)?.map_err(invalid)?;
     loop {
         match frames.next() {
@@ -98,7 +98,8 @@ fn extent(path: &Path) -> io::Result<Extent> {
     }
 }
 
-fn write_packed(path: &Path, packed: &Path, whole: Extent) -> io::Result<()> {
+/// Packs a segment, reads the packed one back, and gives it its name if that is the one asked for.
+pub(super) fn write_packed(path: &Path, packed: &Path, whole: Extent) -> io::Result<()> {
     let name = packed.file_name().unwrap_or_default().to_string_lossy();
     let temporary = folder_of(path).join(format!(".{name}.tmp"));
     let file = File::create(&temporary)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::yard::{Yard, digest_at, everything_in};
 use crate::exit::Status;
+use crate::journal::reader::Journal;
 use crate::journal::record::{CloseReason, Record};
 use crate::journal::recovery::OpenError;
 use crate::journal::segment_reader::{ReadError, SegmentReader, torn_or_damaged};
@@ -220,6 +221,29 @@ fn nothing_in_a_closed_segment_is_a_torn_end() {
     }
     flip(&path, close as usize + 20);
     assert_eq!(read(&path).1, Found::Torn(close));
+}
+
+/// Whole records, no tick missing: only the chain tells.
+#[test]
+fn a_record_that_is_lost_at_the_end_of_an_earlier_segment_is_damage() {
+    let yard = Yard::played(2);
+    let first = yard.last_segment();
+    yard.start().play(2);
+    let offsets = offsets(&first);
+    let end = offsets[offsets.len() - 2];
+    assert_eq!(tick_at(&first, end), 2, "a Session, no Turn");
+    cut(&first, end);
+    let mut reader = Journal::of_run(&yard.run())
+        .and_then(|run| run.read())
+        .expect("a run");
+    let error = loop {
+        match reader.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("not found"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, ReadError::Damage(_)), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::yard::{self, Yard, digest_after, everything_in};
 use crate::exit::Status;
-use crate::journal::compress::{compress, compress_closed};
+use crate::journal::compress::{Extent, compress, compress_closed, extent, write_packed};
 use crate::journal::reader::{Journal, JournalReader, ReadError};
 use crate::journal::record::{CloseReason, Record};
 use crate::journal::run::packed_name;
@@ -110,6 +110,20 @@ fn what_is_not_whole_is_not_packed() {
         assert_eq!(error.kind(), ErrorKind::InvalidData, "{spoil} bytes: {error}");
         assert_eq!(everything_in(yard.data.path()), before);
     }
+}
+
+#[test]
+fn what_was_packed_gets_no_name_if_it_is_not_what_was_there() {
+    let yard = keyframed_yard();
+    let raw = yard.segments()[0].clone();
+    let whole = Extent {
+        chain: Default::default(),
+        ..extent(&raw).expect("whole")
+    };
+    let before = everything_in(yard.data.path());
+    let error = write_packed(&raw, &packed_name(&raw), whole).expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}");
+    assert_eq!(everything_in(yard.data.path()), before);
 }
 
 #[test]
