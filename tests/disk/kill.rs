@@ -1,7 +1,7 @@
 //! `kill -9` before any system call of a run that changes a file or sends something, and again during the start that
 //! follows: every digest and every accepted command that anybody was told is in the journal, once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use sim::Command;
@@ -27,25 +27,23 @@ struct Moment {
     number: usize,
 }
 
-/// All moments of a run whose calls these are: threads count by themselves.
+/// All moments of a run whose calls these are, but those before calls that leave nothing behind: a kill there leaves what
+/// a kill before the next one does. Threads count by themselves.
 fn moments(calls: &[Call]) -> Vec<Moment> {
     let mut counts: BTreeMap<(&str, u32), usize> = BTreeMap::new();
+    let mut found = BTreeSet::new();
     for call in calls {
-        *counts.entry((&call.name, call.thread)).or_default() += 1;
+        let number = counts.entry((&call.name, call.thread)).or_default();
+        *number += 1;
+        if call.leaves_something() {
+            found.insert((call.name.as_str(), *number));
+        }
     }
-    let mut most: BTreeMap<&str, usize> = BTreeMap::new();
-    for ((call, _), count) in counts {
-        let known = most.entry(call).or_default();
-        *known = count.max(*known);
-    }
-    let numbered = |(call, count): (&str, usize)| {
-        let call = call.to_owned();
-        (1..=count).map(move |number| Moment {
-            call: call.clone(),
-            number,
-        })
+    let moment = |(call, number): (&str, usize)| Moment {
+        call: call.to_owned(),
+        number,
     };
-    most.into_iter().flat_map(numbered).collect()
+    found.into_iter().map(moment).collect()
 }
 
 /// Runs until it is killed there (or, if no thread gets so far this time, to its end); what the players were told.

@@ -190,6 +190,19 @@ impl Call {
         }
     }
 
+    /// Whether a file, a folder or a peer may be another afterwards: a look at a file and a wake-up of a thread change
+    /// nothing that outlives the process.
+    pub(crate) fn leaves_something(&self) -> bool {
+        match self.name.as_str() {
+            "openat" => {
+                let flags = self.arguments.get(2).map_or("", String::as_str);
+                flags.contains("O_CREAT") || flags.contains("O_TRUNC")
+            }
+            "write" => !self.described(0).starts_with("anon_inode:"),
+            _ => true,
+        }
+    }
+
     /// Whether it had happened when the log ended.
     pub(crate) fn is_finished(&self) -> bool {
         self.end != usize::MAX
