@@ -20,6 +20,7 @@ pub(crate) mod investigator;
 pub(crate) mod operator;
 pub(crate) mod outbox;
 mod pace;
+mod recent;
 mod reports;
 mod roster;
 mod sequences;
@@ -169,6 +170,11 @@ impl Location {
         self.clock.due_us(self.world.tick())
     }
 
+    /// Whether the next turn is to be closed now.
+    pub(crate) fn is_due(&self, now_us: u64) -> bool {
+        self.runs() && self.due_us() <= now_us
+    }
+
     /// What has been counted.
     pub(crate) fn counters(&self) -> Counters {
         self.counters
@@ -193,7 +199,7 @@ impl Location {
                 token,
             } => {
                 self.wake(now_us, out);
-                self.enter(connection, &hello, &visitor, token, out);
+                self.enter(connection, &hello, &visitor, token, now_us, out);
             }
             Input::Rules(rules) => self.rules = *rules,
             Input::Operator(asked) => self.operate(*asked, now_us, out),
@@ -225,9 +231,9 @@ impl Location {
                     .of(connection)
                     .and_then(roster::Session::connection_mut)
                 {
+                    // Looked at once a turn, however often it is asked.
                     connection.wants_resync = true;
                 }
-                self.resync(now_us);
             }
             Input::View { connection, view } => {
                 let connection = self
@@ -239,7 +245,7 @@ impl Location {
                     ..
                 }) = connection
                 {
-                    feed.set_view(view);
+                    feed.want_view(view);
                 }
             }
             Input::Goodbye(connection) => self.goodbye(connection, out),
@@ -295,13 +301,11 @@ impl Location {
         match arrival {
             Arrival::Waiting => return,
             Arrival::Answered(answer) => {
-                out.push(Output::Send(connection, parcel(sequence, answer)));
-                return;
+                return self.repeat(connection, parcel(sequence, answer), now_us, out);
             }
             Arrival::Stale => {
                 self.counters.refuse(Code::REFUSED_STALE);
-                out.push(Output::Send(connection, refusal(sequence, Code::REFUSED_STALE)));
-                return;
+                return self.repeat(connection, refusal(sequence, Code::REFUSED_STALE), now_us, out);
             }
             Arrival::New => {}
         }
@@ -331,6 +335,17 @@ impl Location {
                 self.close(connection, Code::CLOSE_RATE, "far too many commands", now_us, out);
             }
         }
+    }
+
+    /// Answers what was answered before. That waits for the disk like the first time, where nothing but this limits it.
+    fn repeat(&mut self, connection: ConnectionId, answer: Parcel, now_us: u64, out: &mut Vec<Output>) {
+        let (next_tick, tick_rate) = (self.world.tick(), self.definition.tick_rate());
+        let session = self.roster.of(connection);
+        if session.is_some_and(|session| session.repeats_too_often(next_tick, tick_rate)) {
+            let message = "the same commands over and over";
+            return self.close(connection, Code::CLOSE_RATE, message, now_us, out);
+        }
+        out.push(Output::Send(connection, answer));
     }
 
     fn dropped(&mut self, connection: ConnectionId, now_us: u64, out: &mut Vec<Output>) {

@@ -1,6 +1,6 @@
 //! Who is there: sessions, their names, tokens and connections, and how each comes and goes (spec 4.5).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,8 @@ use sim::{CharacterId, Name};
 use super::ConnectionId;
 use super::borrowed::Borrowed;
 use super::inbox::Allowance;
-use super::sequences::Sequences;
+use super::recent::Recent;
+use super::sequences::{SEQUENCES_BEHIND_MAX, Sequences};
 use super::state_feed::StateFeed;
 use crate::journal::record::{self, Nonce, SUBJECT_BYTES_MAX, SessionState, token_hash};
 
@@ -32,12 +33,22 @@ const NUMBERS_PER_TICK: u64 = 1_024;
 const RATE_REFUSALS_MAX: usize = 100;
 /// … in this time close the connection, µs.
 const RATE_WINDOW_US: u64 = 10_000_000;
+/// So many answers that were given before …
+const REPEATS_MAX: usize = 512;
+/// … in the turns of this time are all that are given again, seconds.
+const REPEATS_WINDOW_SECONDS: u64 = 10;
+/// A session can be resumed so often …
+pub(crate) const RESUMES_MAX: usize = 20;
+/// … in this time, µs.
+const RESUMES_WINDOW_US: u64 = 10_000_000;
 /// A queue dropped so often …
 const DROPS_MAX: usize = 3;
 /// … in this time is too slow, µs.
 const DROPS_WINDOW_US: u64 = 60_000_000;
 
 const _: () = assert!(SESSIONS_MAX <= record::SESSIONS_MAX);
+// All that is remembered can be asked for on two connections in a row.
+const _: () = assert!(REPEATS_MAX as u64 >= 2 * (SEQUENCES_BEHIND_MAX + 1));
 
 /// Somebody with a name and a token, connected or not.
 #[derive(Debug)]
@@ -68,6 +79,8 @@ pub(crate) struct Session {
     /// A Welcome has been sent, on whichever connection: somebody may know a token and come back.
     pub(crate) welcomed: bool,
     rate_refusals: Recent,
+    repeats: Recent,
+    resumes: Recent,
 }
 
 /// How a session stands.
@@ -191,6 +204,18 @@ impl Session {
         self.rate_refusals.add(now_us, RATE_WINDOW_US) >= RATE_REFUSALS_MAX
     }
 
+    /// An answer is given again in front of turn `next_tick`; whether that is once too often. Turns are counted, not time:
+    /// while the clock holds because of the disk, an answer may wait for it as long as it holds.
+    pub(crate) fn repeats_too_often(&mut self, next_tick: u64, tick_rate: u16) -> bool {
+        let window_ticks = REPEATS_WINDOW_SECONDS * u64::from(tick_rate);
+        !self.repeats.add_below(REPEATS_MAX, next_tick, window_ticks)
+    }
+
+    /// Somebody comes back to it; whether that is not too often.
+    pub(crate) fn may_resume(&mut self, now_us: u64) -> bool {
+        self.resumes.add_below(RESUMES_MAX, now_us, RESUMES_WINDOW_US)
+    }
+
     /// A new token; the one that was shown stays valid until [`Session::confirm`], so that a lost Welcome locks
     /// nobody out.
     pub(crate) fn rotate(&mut self, shown: &Token, token: &Token) {
@@ -280,6 +305,8 @@ impl Roster {
                 },
                 welcomed: true,
                 rate_refusals: Recent::default(),
+                repeats: Recent::default(),
+                resumes: Recent::default(),
             };
             roster.sessions.insert(session.number, session);
         }
@@ -397,6 +424,8 @@ impl Roster {
             phase: Phase::Joining(connection),
             welcomed: false,
             rate_refusals: Recent::default(),
+            repeats: Recent::default(),
+            resumes: Recent::default(),
         };
         self.sessions.insert(number, session);
         number
@@ -520,19 +549,4 @@ pub(crate) fn folded(name: &str) -> String {
 fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     // BLAKE3's own comparison is a constant-time one.
     blake3::Hash::from_bytes(*a) == blake3::Hash::from_bytes(*b)
-}
-
-/// Times of something that must not happen too often.
-#[derive(Debug, Default)]
-struct Recent(VecDeque<u64>);
-
-impl Recent {
-    /// Adds one; returns how many there were in the window that ends now.
-    fn add(&mut self, now_us: u64, window_us: u64) -> usize {
-        self.0.push_back(now_us);
-        while self.0.front().is_some_and(|at_us| at_us + window_us < now_us) {
-            self.0.pop_front();
-        }
-        self.0.len()
-    }
 }

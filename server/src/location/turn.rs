@@ -11,7 +11,7 @@ use super::operator::Reply;
 use super::outbox::Parcel;
 use super::roster::{self, Connection, Feed};
 use super::sequences::Answer;
-use super::state_feed::Scene;
+use super::state_feed::{NotShown, Scene};
 use super::{Location, Output, encode};
 use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
 
@@ -166,7 +166,7 @@ impl Location {
             self.state_groups.retire(tick);
             return;
         }
-        let map = self.world.map_state();
+        let map = self.state_groups.share_map(self.world.map_state());
         let scene = Scene {
             tick,
             world: &self.world,
@@ -185,6 +185,7 @@ impl Location {
             else {
                 continue;
             };
+            feed.change_view(now_us);
             match self.state_groups.frames(feed, &scene, own) {
                 Ok(Some((frames, whole))) => {
                     out.push(Output::Send(*id, Parcel::State { tick, whole, frames }));
@@ -192,15 +193,18 @@ impl Location {
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(connection = id.0, %error, "a state is too large to be sent");
-                    too_large.push(*id);
+                    too_large.push((*id, error));
                 }
             }
         }
         self.state_groups.retire(tick);
-        for connection in too_large {
+        for (connection, error) in too_large {
             // A whole one would not fit either; whoever comes back with a smaller view can be shown something.
-            let (code, message) = (Code::CLOSE_FRAME_TOO_LARGE, "more in view than a frame holds");
-            self.close(connection, code, message, now_us, out);
+            let message = match error {
+                NotShown::Frame(_) => "more in view than a frame holds",
+                NotShown::NoRoom => "more in view than there is room for beside other views",
+            };
+            self.close(connection, Code::CLOSE_FRAME_TOO_LARGE, message, now_us, out);
         }
     }
 

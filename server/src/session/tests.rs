@@ -218,3 +218,48 @@ async fn the_first_frame_after_a_resume_confirms_it() {
         ]
     ));
 }
+
+/// A peer that is slow to read asks for a Pong after the location has said its last word.
+#[tokio::test(start_paused = true)]
+async fn a_ping_after_the_last_word_takes_nothing_from_it() {
+    let (mut stream, _inputs, outbox) = admitted().await;
+    let notice = ServerMessage::Notice {
+        text: Text::cut(&"long ".repeat(100)),
+    };
+    let frame = protocol::frame::encode_server(&notice).expect("small");
+    // More than the pipe holds, so what comes behind it waits.
+    const NOTICES: usize = 200;
+    for _ in 0..NOTICES {
+        outbox.push(Parcel::Control(frame.clone()), std::time::Instant::now());
+    }
+    while outbox.waiting_bytes() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let redirect = ServerMessage::Redirect {
+        location: Text::cut("elsewhere"),
+        address: Text::default(),
+        ticket: Text::default(),
+    };
+    let redirect = protocol::frame::encode_server(&redirect).expect("small");
+    outbox.push(Parcel::Redirect(redirect), std::time::Instant::now());
+    let (code, message) = (Code::CLOSE_MOVED, "elsewhere");
+    outbox.push(Parcel::Close { code, message }, std::time::Instant::now());
+    stream
+        .write_all(&client_frame(&ClientMessage::Ping { nonce: 1 }))
+        .await
+        .expect("a pipe");
+    // It is heard before anything more can be written.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let messages = messages(&mut stream).await;
+    let [
+        ..,
+        ServerMessage::Redirect { .. },
+        ServerMessage::Close { code, .. },
+    ] = messages.as_slice()
+    else {
+        panic!("the last of {} messages: {:?}", messages.len(), messages.last());
+    };
+    assert_eq!((*code, messages.len()), (Code::CLOSE_MOVED, NOTICES + 2));
+}

@@ -28,6 +28,7 @@ impl Location {
         hello: &Hello,
         visitor: &Visitor,
         token: Token,
+        now_us: u64,
         out: &mut Vec<Output>,
     ) {
         let needs_definition = self.needs_definition(hello.definition);
@@ -41,9 +42,10 @@ impl Location {
         connection.address = visitor.address;
         let entered = self
             .check(hello, visitor)
+            .and_then(|()| self.check_view(&connection.feed))
             .and_then(|()| match (&hello.resume, &visitor.claims) {
-                (Some(resume), _) => self.resume(resume, hello.role, visitor, connection, out),
-                (None, Some(claims)) => self.open_by_ticket(claims, visitor, connection, out),
+                (Some(resume), _) => self.resume(resume, hello.role, visitor, connection, now_us, out),
+                (None, Some(claims)) => self.open_by_ticket(claims, visitor, connection, now_us, out),
                 (None, None) => self.open(&hello.name, hello.role, None, None, connection, out),
             });
         if let Err((code, message)) = entered {
@@ -58,6 +60,7 @@ impl Location {
         claims: &Claims,
         visitor: &Visitor,
         connection: Connection,
+        now_us: u64,
         out: &mut Vec<Output>,
     ) -> Result<(), Refusal> {
         if *claims.location != *self.definition.name() {
@@ -75,10 +78,7 @@ impl Location {
         let there = self.roster.of_subject(&claims.subject, claims.role);
         match there.map(|session| (session.number, session.connection().is_some())) {
             Some((_, true)) => Err((Code::REJECT_ALREADY_CONNECTED, "connected already")),
-            Some((number, false)) => {
-                self.take_over(number, claims, connection, out);
-                Ok(())
-            }
+            Some((number, false)) => self.take_over(number, claims, connection, now_us, out),
             None => {
                 let travels = visitor.travels;
                 self.open(&claims.name, claims.role, Some(claims), travels, connection, out)
@@ -173,6 +173,16 @@ impl Location {
             ));
         }
         Ok(())
+    }
+
+    /// Whoever watches states needs room for what they show.
+    fn check_view(&self, feed: &Feed) -> Result<(), Refusal> {
+        match feed {
+            Feed::State(feed) if !self.state_groups.has_room(feed, &self.world) => {
+                Err((Code::REJECT_BUSY, "too many different views"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// NPCs and bots of the location have names too; players' are the sessions'.

@@ -19,6 +19,7 @@ impl Location {
         role: Role,
         visitor: &Visitor,
         connection: Connection,
+        now_us: u64,
         out: &mut Vec<Output>,
     ) -> Result<(), Refusal> {
         let number = self
@@ -29,6 +30,7 @@ impl Location {
         if subject.is_some_and(|subject| self.bans.forbid(&subject, None, visitor.unix_seconds)) {
             return Err((Code::REJECT_BANNED, "banned"));
         }
+        self.check_resumes(number, now_us)?;
         let (id, token) = (connection.id, connection.token);
         let lockstep = matches!(connection.feed, Feed::Lockstep);
         if let Some(replaced) = self.roster.connect(number, connection) {
@@ -73,6 +75,15 @@ impl Location {
         Ok(())
     }
 
+    /// Each time is written to the disk, and may take a snapshot.
+    fn check_resumes(&mut self, number: u64, now_us: u64) -> Result<(), Refusal> {
+        let session = self.roster.get_mut(number);
+        match session.is_none_or(|session| session.may_resume(now_us)) {
+            true => Ok(()),
+            false => Err((Code::REJECT_BUSY, "resumed too often")),
+        }
+    }
+
     fn follow(&mut self, id: ConnectionId, missed: Vec<(u64, Bytes)>, out: &mut Vec<Output>) {
         if let Some(connection) = self.roster.of(id).and_then(Session::connection_mut) {
             connection.following = true;
@@ -87,13 +98,15 @@ impl Location {
         number: u64,
         claims: &Claims,
         connection: Connection,
+        now_us: u64,
         out: &mut Vec<Output>,
-    ) {
+    ) -> Result<(), Refusal> {
+        self.check_resumes(number, now_us)?;
         let (id, token) = (connection.id, connection.token);
         let lockstep = matches!(connection.feed, Feed::Lockstep);
         self.roster.connect(number, connection);
         let Some(session) = self.roster.get_mut(number) else {
-            return;
+            return Ok(());
         };
         session.renew(claims, &token);
         self.counters.resumes += 1;
@@ -108,5 +121,6 @@ impl Location {
             let definition = self.welcome(number, self.world.tick(), out);
             send_definition(id, definition, out);
         }
+        Ok(())
     }
 }

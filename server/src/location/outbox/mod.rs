@@ -189,11 +189,11 @@ impl Outbox {
         self.admitted.notified().await;
     }
 
-    /// Answers a Ping; whether there is room for the answer.
+    /// Answers a Ping, unless this connection ends anyway; whether it has not asked for more than it reads.
     pub(crate) fn pong(&self, pong: &ServerMessage) -> bool {
         let frame = frame::encode_server(pong).expect("two numbers fit");
         self.push(Parcel::Control(frame), Instant::now());
-        self.lock().end.is_none()
+        self.lock().end != Some(TOO_SLOW)
     }
 
     /// Waits until there is something to write. Cancelling it loses nothing.

@@ -13,7 +13,8 @@ pub(crate) const QUEUE_BYTES_MAX: usize = 256 * 1024;
 pub(crate) const QUEUE_AGE_MAX: Duration = Duration::from_secs(10);
 /// Answers that may wait for a peer.
 pub(crate) const ANSWERS_MAX: usize = 256;
-/// Bytes of control messages that may wait for a peer: a few replies, not as many as it can ask for.
+/// Bytes of control messages that may wait for a peer, beside the largest of them: a few replies, not as many as it can ask
+/// for, and the Desync of a large World.
 pub(crate) const CONTROL_BYTES_MAX: usize = 128 * 1024;
 /// Parts of a snapshot that are given out before turns have their chance again.
 const PARTS_AT_ONCE: usize = 2;
@@ -133,7 +134,8 @@ impl Queue {
     fn push_control(&mut self, frame: Bytes) {
         self.control_bytes += frame.len();
         self.control.push_back(frame);
-        if self.control_bytes > CONTROL_BYTES_MAX {
+        let largest = || self.control.iter().map(Bytes::len).max().unwrap_or_default();
+        if self.control_bytes > CONTROL_BYTES_MAX && self.control_bytes - largest() > CONTROL_BYTES_MAX {
             self.finish(TOO_SLOW);
         }
     }

@@ -278,3 +278,48 @@ fn the_last_frame_comes_last() {
     assert_eq!(batch.frames, [frame("turn 1")]);
     assert_eq!(batch.end, Some(End::Close(code, message)));
 }
+
+#[test]
+fn a_large_desync_is_no_flood() {
+    let mut queue = Queue::default();
+    let mut push = |frame: Bytes| queue.push(Parcel::Control(frame), Instant::now());
+    push(frame("pong"));
+    push(Bytes::from(vec![0; 2 * CONTROL_BYTES_MAX]));
+    push(frame("pong"));
+    assert_eq!(queue.end, None);
+    queue.push(
+        Parcel::Control(Bytes::from(vec![0; CONTROL_BYTES_MAX])),
+        Instant::now(),
+    );
+    assert_eq!(queue.end, Some(TOO_SLOW), "two are too many");
+}
+
+#[test]
+fn whoever_asks_after_the_end_changes_nothing_of_it() {
+    let pong = ServerMessage::Pong {
+        nonce: 1,
+        server_us: 0,
+    };
+    let welcome = || Parcel::Welcome {
+        frame: frame("welcome"),
+        session: 1,
+        characters: Vec::new(),
+    };
+    let moved = Parcel::Close {
+        code: Code::CLOSE_MOVED,
+        message: "",
+    };
+    let outbox = Outbox::new();
+    for parcel in [welcome(), Parcel::Redirect(frame("redirect")), moved] {
+        outbox.push(parcel, Instant::now());
+    }
+    assert!(outbox.pong(&pong), "it is as fast as it can be");
+    let batch = outbox.lock().batch().expect("frames");
+    assert_eq!(batch.frames, [frame("welcome"), frame("redirect")]);
+    assert_eq!(batch.end, Some(End::Close(Code::CLOSE_MOVED, "")));
+
+    let outbox = Outbox::new();
+    outbox.push(welcome(), Instant::now());
+    let flood = (0..CONTROL_BYTES_MAX).take_while(|_| outbox.pong(&pong));
+    assert!(flood.count() < CONTROL_BYTES_MAX, "asks and does not read");
+}

@@ -5,20 +5,29 @@
 //! computed and encoded once, and all get the same bytes. A connection keeps no more than whether it is in step with its
 //! group. Who comes new, or has lost something on the way, gets the group's state whole. If that is between two states
 //! of the group, it gets what is in view now, and is in step after the group's next state, which is whole for it again.
+//!
+//! What all groups together were told has a limit, and so have the changes of a view: both are memory and time of the
+//! location, whoever asks for them.
 
 mod table;
 mod view;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use protocol::frame::{self, FRAME_BYTES_FROM_SERVER_MAX};
 use protocol::message::View;
 use protocol::{FrameError, ServerMessage};
-use sim::{CharacterId, Event, MapState, World};
+use sim::{CHARACTERS_MAX, CharacterId, Event, MapState, World};
 
 use self::table::Table;
 use self::view::{Lens, Sight};
+
+/// Characters in all tables together; of one table there is one for each group.
+pub(crate) const CHARACTERS_SHOWN_MAX: usize = 16 * CHARACTERS_MAX;
+/// Time between two changes of a view, µs.
+const VIEW_CHANGE_US: u64 = 1_000_000;
 
 /// The World after a step, as far as all feeds share it.
 pub(crate) struct Scene<'a> {
@@ -26,8 +35,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) tick: u64,
     /// The World after it.
     pub(crate) world: &'a World,
-    /// The map in use and what has been changed on it.
-    pub(crate) map: &'a MapState,
+    /// The map in use and what has been changed on it, from [`Groups::share_map`].
+    pub(crate) map: &'a Arc<MapState>,
     /// What the step reported.
     pub(crate) events: &'a [Event],
 }
@@ -36,6 +45,10 @@ pub(crate) struct Scene<'a> {
 #[derive(Debug)]
 pub(crate) struct StateFeed {
     view: View,
+    /// What the view shall be next.
+    wanted: Option<View>,
+    /// When it was changed last.
+    changed_us: Option<u64>,
     packed: bool,
     told: Told,
 }
@@ -59,7 +72,23 @@ struct Key {
 
 /// What the groups of a location were told.
 #[derive(Debug, Default)]
-pub(crate) struct Groups(BTreeMap<Key, Group>);
+pub(crate) struct Groups {
+    groups: BTreeMap<Key, Group>,
+    /// In all their tables, at most [`CHARACTERS_SHOWN_MAX`].
+    characters: usize,
+    map: Arc<MapState>,
+}
+
+/// Why somebody is not told of a step.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotShown {
+    /// More is in view than a frame can hold.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// More would be in all views than [`CHARACTERS_SHOWN_MAX`].
+    #[error("{CHARACTERS_SHOWN_MAX} characters are shown to others")]
+    NoRoom,
+}
 
 #[derive(Debug)]
 struct Group {
@@ -81,46 +110,75 @@ impl StateFeed {
     pub(crate) fn new(view: View, packed: bool) -> Self {
         Self {
             view,
+            wanted: None,
+            changed_us: None,
             packed,
             told: Told::Nothing,
         }
     }
 
-    /// Another view: the next state is whole.
-    pub(crate) fn set_view(&mut self, view: View) {
-        *self = Self::new(view, self.packed);
+    /// Another view, from the next step on that is long enough after the last change. The last one that is wanted then
+    /// counts.
+    pub(crate) fn want_view(&mut self, view: View) {
+        self.wanted = Some(view);
+    }
+
+    /// Changes to the view that is wanted, if it may change now: the next state is whole.
+    pub(crate) fn change_view(&mut self, now_us: u64) {
+        let may = self
+            .changed_us
+            .is_none_or(|at_us| at_us + VIEW_CHANGE_US <= now_us);
+        if let Some(view) = self.wanted.take_if(|_| may) {
+            self.view = view;
+            self.changed_us = Some(now_us);
+            self.forget();
+        }
     }
 
     /// What was told last may not have arrived: the next state is whole.
     pub(crate) fn forget(&mut self) {
         self.told = Told::Nothing;
     }
+
+    fn key(&self, own: Option<CharacterId>) -> Key {
+        Key {
+            sight: Sight::of(self.view.area, own),
+            every: self.view.every,
+            packed: self.packed,
+        }
+    }
 }
 
 impl Groups {
+    /// Whether somebody who comes can be shown their view: others have the same, or there is room for everybody in it.
+    pub(crate) fn has_room(&self, feed: &StateFeed, world: &World) -> bool {
+        let most = self.characters + world.characters().len();
+        most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&feed.key(None))
+    }
+
+    /// The map for a [`Scene`]: one for all tables, as long as it does not change.
+    pub(crate) fn share_map(&mut self, map: MapState) -> Arc<MapState> {
+        if map != *self.map {
+            self.map = Arc::new(map);
+        }
+        Arc::clone(&self.map)
+    }
+
     /// The frames for a step and whether they need no others before; `None` if there is nothing to tell. `own` is the
     /// character that a view around somebody is around. Between two calls of [`Groups::retire`] it is asked for each
     /// connection once.
     ///
     /// # Errors
-    /// More is in view than a frame can hold.
+    /// More is in view than a frame can hold, or than there is room for beside the other views.
     pub(crate) fn frames(
         &mut self,
         feed: &mut StateFeed,
         scene: &Scene<'_>,
         own: Option<CharacterId>,
-    ) -> Result<Option<(Bytes, bool)>, FrameError> {
-        let key = Key {
-            sight: Sight::of(feed.view.area, own),
-            every: feed.view.every,
-            packed: feed.packed,
-        };
+    ) -> Result<Option<(Bytes, bool)>, NotShown> {
+        let key = feed.key(own);
         let lens = key.sight.lens(scene.world);
-        let group = self
-            .0
-            .entry(key)
-            .and_modify(|group| group.go_on(scene, &lens, key))
-            .or_insert_with(|| Group::new(scene, &lens, key));
+        let group = self.group(key, scene, &lens)?;
         let (told, frames, whole) = if group.table.tick() == scene.tick {
             match (feed.told == Told::InStep(key), group.difference.clone()) {
                 (true, Some(difference)) => (Told::InStep(key), difference, false),
@@ -138,7 +196,26 @@ impl Groups {
 
     /// Forgets the groups of which nobody was told about the step of `tick`.
     pub(crate) fn retire(&mut self, tick: u64) {
-        self.0.retain(|_, group| group.tick == tick);
+        self.groups.retain(|_, group| group.tick == tick);
+        self.characters = self.groups.values().map(|group| group.table.len()).sum();
+    }
+
+    /// The group of this key, at the step of the scene. One for which there is no room any more is forgotten.
+    fn group(&mut self, key: Key, scene: &Scene<'_>, lens: &Lens) -> Result<&mut Group, NotShown> {
+        let group = match self.groups.remove(&key) {
+            Some(mut group) => {
+                self.characters -= group.table.len();
+                group.go_on(scene, lens, key);
+                group
+            }
+            None => Group::new(scene, lens, key),
+        };
+        let characters = self.characters + group.table.len();
+        if characters > CHARACTERS_SHOWN_MAX {
+            return Err(NotShown::NoRoom);
+        }
+        self.characters = characters;
+        Ok(self.groups.entry(key).or_insert(group))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a group was told last, and how the World differs from it.
 
+use std::sync::Arc;
+
 use nav::{Fixed, Point};
 use protocol::ServerMessage;
 use protocol::packed::{Arrival, Motion, PackedChange, PackedState, Posture, Route, expected_retry};
@@ -14,7 +16,7 @@ use super::view::Lens;
 #[derive(Debug)]
 pub(super) struct Table {
     tick: u64,
-    map: MapState,
+    map: Arc<MapState>,
     /// In id order.
     characters: Vec<Told>,
 }
@@ -43,7 +45,7 @@ impl Table {
         let characters = scene.world.characters().iter();
         Self {
             tick: scene.tick,
-            map: scene.map.clone(),
+            map: Arc::clone(scene.map),
             characters: characters
                 .filter(|character| lens.sees(character.position))
                 .map(Told::new)
@@ -56,6 +58,11 @@ impl Table {
         self.tick
     }
 
+    /// Characters in it.
+    pub(super) fn len(&self) -> usize {
+        self.characters.len()
+    }
+
     /// Whether it has this character.
     pub(super) fn has(&self, id: CharacterId) -> bool {
         self.characters.binary_search_by_key(&id, |told| told.id).is_ok()
@@ -63,7 +70,7 @@ impl Table {
 
     /// All of it.
     pub(super) fn whole(&self, packed: bool) -> ServerMessage {
-        let (tick, map, gone) = (self.tick, Some(self.map.clone()), List::default());
+        let (tick, map, gone) = (self.tick, Some((*self.map).clone()), List::default());
         if packed {
             let changed = in_id_order(self.characters.iter().map(Told::arrival).collect());
             return ServerMessage::PackedState(Box::new(PackedState {
@@ -88,10 +95,8 @@ impl Table {
     pub(super) fn advance(&mut self, scene: &Scene<'_>, lens: &Lens, packed: bool) -> ServerMessage {
         let (base, tick) = (self.tick, scene.tick);
         self.tick = tick;
-        let map = (self.map != *scene.map).then(|| scene.map.clone());
-        if let Some(map) = &map {
-            self.map.clone_from(map);
-        }
+        let map = (self.map != *scene.map).then(|| (**scene.map).clone());
+        self.map = Arc::clone(scene.map);
         if packed {
             let span = tick - base;
             let (changed, gone) = self.replace(scene, lens, Told::arrival, |told, now| told.go_on(now, span));

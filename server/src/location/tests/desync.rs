@@ -66,6 +66,8 @@ fn a_wrong_digest_is_named_once_and_healed_on_request() {
             .count()
     };
     stage.take(Input::Resync(connection(1)));
+    assert_eq!(downloads(&mut stage), 0, "with the next turn");
+    stage.turns(1);
     assert_eq!(downloads(&mut stage), 1);
     stage.take(Input::Resync(connection(1)));
     stage.turns(19);
@@ -74,6 +76,31 @@ fn a_wrong_digest_is_named_once_and_healed_on_request() {
     assert_eq!(downloads(&mut stage), 1);
     let counters = stage.location.counters();
     assert_eq!((counters.desyncs, counters.resyncs, counters.digests), (1, 2, 3));
+}
+
+#[test]
+fn while_the_clock_stands_a_snapshot_does_not_wait_for_a_turn() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    stage.sent(1);
+    stage
+        .location
+        .pause(stage.now_us, &mut stage.outputs)
+        .expect("it runs");
+    let mut check = |after_us: u64, expected: usize| {
+        stage.now_us += after_us;
+        for _ in 0..100 {
+            stage.take(Input::Resync(connection(1)));
+        }
+        stage.location.stand_still(stage.now_us, &mut stage.outputs);
+        stage.sort();
+        let sent = stage.sent(1);
+        let downloads = sent.iter().filter(|parcel| matches!(parcel, Parcel::Download(_)));
+        assert_eq!(downloads.count(), expected, "{after_us} µs later");
+    };
+    check(0, 1);
+    check(1_999_999, 0);
+    check(1, 1);
 }
 
 fn digest(stage: &mut Stage, number: u64, tick: u64) {

@@ -231,11 +231,11 @@ fn an_answer_comes_after_the_state_that_it_is_in() {
     ));
 }
 
-#[test]
-fn a_view_of_more_than_a_frame_holds_is_closed() {
+/// A World with so many more, all at one place.
+fn crowded(count: u32, name: &str) -> World {
     let spec = |id: u32| sim::CharacterSpec {
         id: CharacterId(id),
-        name: Text::cut(&"\u{12000}".repeat(32)),
+        name: Text::cut(name),
         x: nav::Fixed::ZERO,
         z: nav::Fixed::ZERO,
         speed_per_tick: nav::Fixed::ONE,
@@ -247,11 +247,17 @@ fn a_view_of_more_than_a_frame_holds_is_closed() {
         alive: false,
         behaviour: sim::Behaviour::Idle,
     };
-    let crowd: Vec<Command> = (0..7_000)
+    let crowd: Vec<Command> = (0..count)
         .map(|n| Command::SpawnNpc(spec(1_000_000 + n)))
         .collect();
     let mut world = World::new(&definition());
     world.step_into(&crowd, &mut Vec::new());
+    world
+}
+
+#[test]
+fn a_view_of_more_than_a_frame_holds_is_closed() {
+    let world = crowded(7_000, &"\u{12000}".repeat(32));
     let mut stage = Stage::new(Start { world, ..start() });
     let corner = Area::Rectangle {
         min_x: nav::WORLD_LIMIT,
@@ -271,4 +277,82 @@ fn a_view_of_more_than_a_frame_holds_is_closed() {
     stage.turns(2);
     assert_eq!(stage.end(1), Some(Code::CLOSE_FRAME_TOO_LARGE));
     assert_eq!(stage.end(2), None);
+}
+
+/// Everybody from the middle on to this corner.
+fn quarter(corner: i32) -> View {
+    let (middle, corner) = (nav::Fixed::from_int(-100), nav::Fixed::from_int(corner));
+    let area = Area::Rectangle {
+        min_x: middle,
+        min_z: middle,
+        max_x: corner,
+        max_z: corner,
+    };
+    View { every: 255, area }
+}
+
+#[test]
+fn views_of_many_have_limited_room_together() {
+    const CROWD: usize = 10_000;
+    let world = crowded(CROWD as u32, "Idler");
+    let mut stage = Stage::new(Start { world, ..start() });
+    let enter = |stage: &mut Stage, number: u64, corner: i32| {
+        let observer = Hello {
+            feed: message::Feed::State,
+            view: Some(quarter(corner)),
+            role: Role::Watcher,
+            features: protocol::FEATURE_PACKED_STATES,
+            ..hello("")
+        };
+        stage.enter(number, observer);
+    };
+    let fit = (state_feed::CHARACTERS_SHOWN_MAX / CROWD) as u64;
+    for number in 1..=fit + 1 {
+        enter(&mut stage, number, 1_000 + number as i32);
+    }
+    stage.turns(1);
+    for number in 1..=fit + 1 {
+        let expected = (number > fit).then_some(Code::CLOSE_FRAME_TOO_LARGE);
+        assert_eq!(stage.end(number), expected, "observer {number}");
+    }
+    // Where nobody new has room, those with the view of another have.
+    enter(&mut stage, 100, 2_000);
+    assert_eq!(stage.end(100), Some(Code::REJECT_BUSY));
+    enter(&mut stage, 101, 1_001);
+    stage.take(Input::Gone(connection(2)));
+    stage.turns(1);
+    assert_eq!(stage.end(101), None);
+    enter(&mut stage, 102, 2_000);
+    stage.turns(1);
+    assert_eq!(stage.end(102), None);
+}
+
+#[test]
+fn a_view_changes_once_a_second() {
+    let mut stage = Stage::new(start());
+    let observer = Hello {
+        feed: message::Feed::State,
+        role: Role::Watcher,
+        features: 0,
+        ..hello("")
+    };
+    stage.enter(1, observer);
+    stage.turns(1);
+    stage.sent(1);
+    let mut whole = Vec::new();
+    for turn in 0..40 {
+        // Three views a turn, for twenty-five turns; of those of a turn the last counts.
+        for corner in [-100, -100, 1_000].into_iter().filter(|_| turn < 25) {
+            let (connection, view) = (connection(1), quarter(corner));
+            stage.take(Input::View { connection, view });
+        }
+        stage.turns(1);
+        let messages = stage.messages(1);
+        whole.extend(messages.into_iter().filter_map(|message| match message {
+            ServerMessage::State(state) if state.base.is_none() => Some((turn, state.changed.len())),
+            _ => None,
+        }));
+    }
+    let all = stage.location.world.characters().len();
+    assert_eq!(whole, [(0, all), (10, all), (20, all), (30, all)]);
 }

@@ -175,6 +175,35 @@ fn tokens_change_and_the_newer_connection_wins() {
 }
 
 #[test]
+fn a_session_comes_back_so_often_and_no_more() {
+    let mut stage = Stage::new(start());
+    let ann = stage.join(1, "Ann");
+    let resume = Resume {
+        session: ann.session,
+        token: ann.token,
+        run: ann.run,
+        next_tick: 0,
+        digest: 0,
+    };
+    for number in 2..22 {
+        stage.resume(number, resume);
+    }
+    let recorded = stage.records.len();
+    for number in 22..50 {
+        stage.resume(number, resume);
+        assert_eq!(stage.end(number), Some(Code::REJECT_BUSY));
+    }
+    assert_eq!(stage.records.len(), recorded);
+    assert_eq!(stage.end(21), None, "the last one stays");
+    stage.turns(100);
+    stage.resume(50, resume);
+    assert_eq!(stage.end(50), Some(Code::REJECT_BUSY));
+    stage.turns(1);
+    stage.resume(51, resume);
+    assert_eq!(stage.end(51), None);
+}
+
+#[test]
 fn after_its_grace_a_session_leaves() {
     let mut stage = Stage::new(start());
     let ann = stage.join(1, "Ann");

@@ -125,3 +125,30 @@ fn a_grace_lasts_as_much_longer_as_nobody_could_come_back() {
     stage.turns(1);
     assert_eq!(stage.welcome(2).session, welcome.session);
 }
+
+#[test]
+fn while_the_disk_is_behind_an_answer_is_given_again_but_not_for_ever() {
+    let mut stage = Stage::new(start());
+    let welcome = stage.join(1, "Ann");
+    let own = welcome.characters[0].0;
+    stage.command(1, 1, stop_of(own));
+    stage.turns(1);
+    assert_eq!(stage.answers(1), [(1, Ok(1))]);
+    stage.storage(Storage::Behind);
+    for _ in 0..512 {
+        stage.command(1, 1, stop_of(own));
+    }
+    assert_eq!(stage.answers(1), [(1, Ok(1)); 512]);
+    stage.now_us += 3_600_000_000;
+    stage.command(1, 1, stop_of(own));
+    assert_eq!(stage.end(1), Some(Code::CLOSE_RATE), "they all wait for the disk");
+    stage.storage(Storage::Kept);
+    // The same on a new connection, until so many turns have run.
+    for (number, turns, expected) in [(2, 100, Some(Code::CLOSE_RATE)), (3, 1, None)] {
+        stage.turns(turns);
+        stage.come_back(number, &welcome);
+        stage.command(number, 1, stop_of(own));
+        assert_eq!(stage.end(number), expected, "connection {number}");
+    }
+    assert_eq!(stage.players(), ["Ann"]);
+}
