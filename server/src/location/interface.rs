@@ -113,8 +113,8 @@ pub(crate) enum Input {
     Operator(Box<Asked>),
     /// The daemon will end: everybody is told when, nobody new comes in.
     Drain {
-        /// From now on, ms.
-        deadline_ms: u32,
+        /// When, µs.
+        until_us: u64,
     },
     /// The daemon ends: everybody is told, nothing runs any more.
     Stop,
@@ -191,6 +191,8 @@ pub(crate) struct Start {
     pub(crate) bans: Arc<Bans>,
     /// What its operator decided.
     pub(crate) rules: Rules,
+    /// When the daemon will end, µs, if that is near.
+    pub(crate) draining_until_us: Option<u64>,
     /// Clients that may be asked for their World when their digest differs.
     pub(crate) reports_max: u32,
     /// Numbers for sessions that no other location of the daemon gives.

@@ -29,6 +29,7 @@ impl Location {
         out: &mut Vec<Output>,
         mut watch: impl FnMut(Phase),
     ) {
+        self.now_us = now_us;
         let slipped = self.clock.slip(self.world.tick(), now_us);
         if slipped > 0 {
             self.counters.slips += slipped;

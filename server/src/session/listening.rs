@@ -130,7 +130,7 @@ impl Listening {
         let permit = Arc::clone(&self.credit).acquire_owned().await.ok();
         self.location.send_envelope(Envelope {
             input,
-            outbox: None,
+            entrant: None,
             permit,
         });
         Ok(())

@@ -26,7 +26,7 @@ use self::speaking::{SILENCE_MAX, Writer, speak};
 use crate::admission::{Admission, unix_seconds};
 use crate::daemon::Directory;
 use crate::location::outbox::{End, Outbox};
-use crate::location::task::Envelope;
+use crate::location::task::{Entrant, Envelope};
 use crate::location::{ConnectionId, Input, Visitor};
 
 /// From the connection to a whole Hello.
@@ -67,7 +67,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         return;
     };
     let unix_seconds = unix_seconds();
-    let traveller = directory.travels.find(&hello);
+    let traveller = directory.travels.find(&hello, unix_seconds);
     let travels = traveller.as_ref().map(|traveller| traveller.session);
     let judged = match traveller {
         Some(traveller) => Ok(Some(traveller.claims)),
@@ -118,7 +118,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
             visitor,
             token,
         },
-        outbox: Some(Arc::clone(&outbox)),
+        entrant: Some(Entrant::new(Arc::clone(&outbox))),
         permit: None,
     });
     let mut listening = Listening {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 use super::listening::FRAME_DEADLINE;
 use super::*;
 use crate::location::outbox::Parcel;
-use crate::location::task::Handle;
+use crate::location::task::{Entrant, Handle};
 
 fn hello() -> Hello {
     Hello {
@@ -59,7 +59,7 @@ async fn admitted() -> (DuplexStream, Receiver<Envelope>, Arc<Outbox>) {
     let outbox = loop {
         if let Ok(envelope) = inputs.try_recv() {
             assert!(matches!(envelope.input, Input::Enter { .. }));
-            break envelope.outbox.expect("replies go somewhere");
+            break envelope.entrant.expect("replies go somewhere").taken();
         }
         tokio::task::yield_now().await;
     };
@@ -191,7 +191,7 @@ async fn the_first_frame_after_a_resume_confirms_it() {
     while heard.len() < 4 {
         match inputs.try_recv() {
             Ok(envelope) => {
-                if let Some(outbox) = envelope.outbox {
+                if let Some(outbox) = envelope.entrant.map(Entrant::taken) {
                     let (frame, characters) = (Bytes::new(), Vec::new());
                     outbox.push(
                         Parcel::Welcome {

@@ -115,7 +115,7 @@ impl Location {
 
     /// A session that is in [`Phase::Leaving`] ends, and its characters leave. The end is in the journal at once, so that
     /// after a kill nobody comes back who was told that it is gone; a restart lets its characters leave.
-    fn leave(&mut self, number: u64, out: &mut Vec<Output>) {
+    pub(in crate::location) fn leave(&mut self, number: u64, out: &mut Vec<Output>) {
         self.inbox.forget(number);
         let Some(session) = self.roster.get_mut(number) else {
             return;
@@ -138,17 +138,6 @@ impl Location {
         }
         for &character in &session.characters {
             self.inbox.push_roster(number, Command::Leave { character });
-        }
-    }
-
-    /// A session ends here to go on elsewhere; its connection stays until [`Location::redirect`] has told it where.
-    pub(in crate::location) fn end_for_travel(&mut self, number: u64, out: &mut Vec<Output>) {
-        if let Some(connection) = self.roster.disconnect(number, Phase::Leaving) {
-            self.downloads.forget(connection);
-        }
-        self.leave(number, out);
-        if self.roster.get_mut(number).is_none() {
-            self.redirect(number, out);
         }
     }
 

@@ -151,7 +151,7 @@ impl Location {
         if self.stopping {
             return Err((Code::REJECT_DRAINING, "the daemon ends"));
         }
-        if self.draining && hello.resume.is_none() {
+        if self.draining_until_us.is_some() && hello.resume.is_none() {
             return Err((Code::REJECT_DRAINING, "the daemon ends soon"));
         }
         if self.storage.is_failing() {
@@ -293,6 +293,9 @@ impl Location {
         };
         out.push(Output::Send(id, welcome));
         out.push(Output::Send(id, Parcel::Control(self.clock_frame())));
+        if let Some(draining) = self.draining() {
+            out.push(Output::Send(id, Parcel::Control(encode(&draining))));
+        }
         if answers_alone {
             // No turn will ever stand before its answers.
             out.push(Output::Send(id, Parcel::Follow { missed: Vec::new() }));

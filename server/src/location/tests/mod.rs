@@ -9,6 +9,7 @@ mod observers;
 mod sessions;
 mod slow;
 mod storage;
+mod travel;
 
 use std::collections::BTreeMap;
 
@@ -66,6 +67,7 @@ fn start() -> Start {
             on_leave: OnLeave::Leave,
             idle: Idle::Run,
         },
+        draining_until_us: None,
         numbers: SessionNumbers::default(),
     }
 }
