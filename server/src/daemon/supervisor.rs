@@ -167,7 +167,6 @@ impl Supervisor {
         let definition = opened.world.definition().clone();
         let bundle = self.loaded.bundle.encode();
         let location = &self.loaded.settings;
-        let orders = self.this().orders();
         let folder = self.journal.data_dir.join(self.loaded.name());
         let reports = folder.join(run_name(opened.run_number)).join("desyncs");
         let bans = self.bans.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -192,8 +191,7 @@ impl Supervisor {
                 .saturating_sub(investigator::reports_in(&reports)),
             nonces: opened.nonces,
             bans,
-            rules: orders.rules,
-            draining_until_us: orders.draining_until_us,
+            rules: location.rules.clone(),
             numbers: self.numbers.clone(),
         };
         let upkeep = Upkeep::spawn(folder, self.journal.retention)?;
@@ -210,13 +208,11 @@ impl Supervisor {
         tracing::error!(reason, "the location stays down");
         self.this().goes_down(reason.to_owned());
         while let Some(envelope) = self.queue.next() {
-            match (envelope.input, envelope.entrant) {
+            match (envelope.input, envelope.outbox) {
                 (Input::Stop, _) => break,
-                (Input::Enter { .. }, Some(entrant)) => {
+                (Input::Enter { .. }, Some(outbox)) => {
                     let (code, message) = (Code::REJECT_BUSY, "the location is down");
-                    entrant
-                        .taken()
-                        .push(Parcel::Reject { code, message }, Instant::now());
+                    outbox.push(Parcel::Reject { code, message }, Instant::now());
                 }
                 _ => {}
             }

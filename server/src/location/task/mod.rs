@@ -32,7 +32,7 @@ use protocol::Code;
 use sim::Phase;
 
 use self::delivery::{Delivered, Release, Times, give_up};
-pub(crate) use self::handle::{Entrant, Envelope, Handle, Queue, Traffic, channel};
+pub(crate) use self::handle::{Envelope, Handle, Queue, Traffic, channel};
 pub(crate) use self::report::{Report, TICK_US_MAX};
 use super::investigator::{self, Folder, Question};
 use super::outbox::{Outbox, Parcel};
@@ -124,15 +124,13 @@ pub(crate) fn run(
 ) -> Result<Report, Failed> {
     let mut task = Task::new(start, journal, settings, handle, queue)?;
     // What a panic leaves half done is thrown away with the task; the next one starts from the journal.
-    let result = match catch_unwind(AssertUnwindSafe(|| task.run_to_end())) {
-        Ok(ended) => task.close(ended).map_err(Failed::from),
+    match catch_unwind(AssertUnwindSafe(|| task.run_to_end())) {
+        Ok(ended) => Ok(task.close(ended)?),
         Err(panic) => {
             task.abandon();
             Err(Failed::Panicked(panic_message(panic.as_ref())))
         }
-    };
-    handle.ends();
-    result
+    }
 }
 
 struct Task<'a> {
@@ -411,10 +409,9 @@ impl<'a> Task<'a> {
             by_operator |= matches!(envelope.input, Input::Operator(_) | Input::Drain { .. });
             self.take(envelope);
             taken += 1;
-            // Nobody who asks makes a turn late. Where one is late already they are heard all the same. What comes after the end
-            // of a run is for the next one.
+            // Nobody who asks makes a turn late. Where one is late already they are heard all the same.
             let turn_is_due = !is_late && self.location.is_due(self.now_us());
-            next = if taken < INPUTS_AT_ONCE && !turn_is_due && !self.location.run_ends() {
+            next = if taken < INPUTS_AT_ONCE && !turn_is_due {
                 self.queue.try_recv().ok()
             } else {
                 None
@@ -429,8 +426,8 @@ impl<'a> Task<'a> {
     }
 
     fn take(&mut self, envelope: Envelope) {
-        if let (Input::Enter { connection, .. }, Some(entrant)) = (&envelope.input, envelope.entrant) {
-            self.outboxes.insert(*connection, entrant.taken());
+        if let (Input::Enter { connection, .. }, Some(outbox)) = (&envelope.input, envelope.outbox) {
+            self.outboxes.insert(*connection, outbox);
         }
         let now_us = self.now_us();
         self.location.take(envelope.input, now_us, &mut self.outputs);
