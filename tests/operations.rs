@@ -9,8 +9,32 @@ use tempfile::tempdir;
 
 use crate::harness::run_json;
 use crate::pages::{POLYGON, TOWN, daemon, done, get, metrics, post, request};
-use crate::peer::{Peer, hello, watcher, without_definition};
+use crate::peer::{Admitted, Peer, hello, watcher, without_definition};
 use crate::serve::verify;
+
+/// Makes a debug build's turn fail on request.
+const TEST_PANIC: (&str, &str) = ("LOCKSTEPD_TEST_PANIC", "1");
+
+/// Makes the location of a player fail.
+fn make_it_fail(player: &mut Admitted) {
+    let payload = List::new(b"panic".to_vec()).expect("short");
+    let character = player.own();
+    player
+        .peer
+        .command(1, Command::Application { character, payload });
+    assert_eq!(player.peer.closed(), Some(Code::CLOSE_LOCATION_FAILED));
+}
+
+/// Waits for the announcement of the end; how long it is until then, ms.
+fn draining(peer: &mut Peer) -> u32 {
+    peer.until(|message| match message {
+        ServerMessage::Draining { code, deadline_ms } => {
+            assert_eq!(code, Code::CLOSE_STOPPING);
+            Some(deadline_ms)
+        }
+        _ => None,
+    })
+}
 
 fn clock_state(peer: &mut Peer, wanted: ClockState) {
     peer.until(|message| match message {
@@ -184,6 +208,11 @@ fn whoever_travels_keeps_name_and_number() {
     }
     assert_ne!(other.welcome.session, session);
     other.peer.turn();
+    // While the clock stands still a character could not leave.
+    done(http, "/api/locations/town/pause", &json!({}));
+    let travel = json!({ "session": session, "to": "town-polygon" });
+    assert_eq!(post(http, "/api/locations/town/travel", &travel).0, 409);
+    done(http, "/api/locations/town/resume", &json!({}));
     for (wrong, status) in [
         (json!({ "session": session, "to": "nowhere" }), 404),
         (json!({ "session": session, "to": "town" }), 400),
@@ -204,7 +233,7 @@ fn whoever_travels_keeps_name_and_number() {
 
 #[test]
 fn health_and_metrics_tell_how_it_stands() {
-    let (mut daemon, _data, http) = daemon(&["--location", TOWN, POLYGON], &[("LOCKSTEPD_TEST_PANIC", "1")]);
+    let (mut daemon, _data, http) = daemon(&["--location", TOWN, POLYGON], &[TEST_PANIC]);
     let mut watching = Peer::join(
         daemon.address,
         in_location(watcher(Feed::Lockstep), "town-polygon"),
@@ -235,13 +264,7 @@ fn health_and_metrics_tell_how_it_stands() {
         );
     }
     for name in ["Ann", "Bob", "Cid"] {
-        let mut player = Peer::join(daemon.address, without_definition(hello(name)));
-        let payload = List::new(b"panic".to_vec()).expect("short");
-        let character = player.own();
-        player
-            .peer
-            .command(1, Command::Application { character, payload });
-        assert_eq!(player.peer.closed(), Some(Code::CLOSE_LOCATION_FAILED));
+        make_it_fail(&mut Peer::join(daemon.address, without_definition(hello(name))));
     }
     assert_eq!(Peer::refused(daemon.address, hello("Dan")), Code::REJECT_BUSY);
     let ready = get(http, "/readyz");
@@ -257,6 +280,28 @@ fn health_and_metrics_tell_how_it_stands() {
         (&json!(2), &json!(0)),
         "{locations}"
     );
+    // What is down has nobody, and nothing that runs.
+    let seen = ["clock", "connections", "waiting", "characters"].map(|key| &locations[0][key]);
+    assert_eq!(
+        seen,
+        [&json!("down"), &json!(0), &json!(0), &json!(0)],
+        "{locations}"
+    );
+    let metrics = crate::pages::metrics(http);
+    for line in metrics.lines().filter(|line| line.contains("location=\"town\"")) {
+        let gone = [
+            "lockstepd_sessions{",
+            "lockstepd_clock_running{",
+            "lockstepd_location_up{",
+        ];
+        if gone.iter().any(|name| line.starts_with(name)) {
+            assert!(line.ends_with(" 0"), "{line}");
+        }
+    }
+    let travel = json!({ "session": watching.welcome.session, "to": "town" });
+    let (status, answer) = post(http, "/api/locations/town-polygon/travel", &travel);
+    assert_eq!((status, &answer["error"]), (409, &json!("that location is down")));
+    watching.peer.turn();
     assert_eq!(post(http, "/api/locations/town/pause", &json!({})).0, 503);
     daemon.signal("TERM");
     assert_eq!(daemon.finish().0, Some(1));
@@ -273,11 +318,8 @@ fn a_drain_leaves_nobody_without_a_reason() {
         } else {
             done(http, "/api/drain", &json!({}));
         }
-        let deadline = player.peer.until(|message| match message {
-            ServerMessage::Draining { code, deadline_ms } => Some((code, deadline_ms)),
-            _ => None,
-        });
-        assert_eq!(deadline, (Code::CLOSE_STOPPING, 600_000));
+        let deadline_ms = draining(&mut player.peer);
+        assert!((500_000..=600_000).contains(&deadline_ms), "{deadline_ms}");
         assert_eq!(Peer::refused(daemon.address, hello("Bob")), Code::REJECT_DRAINING);
         assert_eq!(get(http, "/readyz")["ok"], false);
         player.peer.turn();
@@ -294,6 +336,41 @@ fn a_drain_leaves_nobody_without_a_reason() {
         let replayed = verify(data.path());
         assert_eq!(replayed["digest"], summary["digest"], "{replayed:#}");
     }
+}
+
+#[test]
+fn a_drain_holds_for_a_location_that_begins_again() {
+    let drain = [("LOCKSTEPD_SERVER__DRAIN_SECONDS", "600"), TEST_PANIC];
+    let (mut daemon, _data, http) = daemon(&["--location", TOWN, POLYGON], &drain);
+    let mut player = Peer::join(daemon.address, without_definition(hello("Ann")));
+    let bob = in_location(hello("Bob"), "town-polygon");
+    let mut other = Peer::join(daemon.address, bob);
+    daemon.signal("TERM");
+    let announced_ms = draining(&mut player.peer);
+    draining(&mut other.peer);
+    let travel = json!({ "session": other.welcome.session, "to": "town" });
+    let (status, answer) = post(http, "/api/locations/town-polygon/travel", &travel);
+    assert_eq!((status, &answer["error"]), (409, &json!("the daemon ends soon")));
+
+    // Whoever comes back is told, and nobody new comes in: after a failure, and in a new run.
+    make_it_fail(&mut player);
+    let back = Hello {
+        resume: Some(player.resume(0, 0)),
+        ..without_definition(hello(""))
+    };
+    let mut player = Peer::join(daemon.address, back);
+    assert!(draining(&mut player.peer) <= announced_ms);
+    assert_eq!(Peer::refused(daemon.address, hello("Cid")), Code::REJECT_DRAINING);
+    done(http, "/api/locations/town/new-run", &json!({}));
+    assert_eq!(player.peer.closed(), Some(Code::CLOSE_RUN_ENDED));
+    assert_eq!(Peer::refused(daemon.address, hello("Ann")), Code::REJECT_DRAINING);
+    assert_eq!(get(http, "/readyz")["ok"], false);
+
+    // Once nobody is there it does not wait for the deadline.
+    other.peer.send(&ClientMessage::Goodbye);
+    assert_eq!(other.peer.closed(), Some(Code::CLOSE_GOODBYE));
+    let (status, summary) = daemon.finish();
+    assert_eq!(status, Some(0), "{summary:#}");
 }
 
 #[test]
@@ -325,7 +402,7 @@ fn a_reload_takes_what_can_change() {
     let folder = tempdir().expect("a folder");
     let file = folder.path().join("lockstepd.toml");
     std::fs::write(&file, "[locations]\nplayersMax = 5\n").expect("a file");
-    let (daemon, _data, _http) = daemon(&["--config", file.to_str().expect("a UTF-8 path")], &[]);
+    let (daemon, _data, http) = daemon(&["--config", file.to_str().expect("a UTF-8 path")], &[]);
     let mut player = Peer::join(daemon.address, without_definition(hello("Ann")));
     std::fs::write(&file, "[journal]\nintervalMs = 7\n[locations]\nplayersMax = 1\n").expect("a file");
     daemon.signal("HUP");
@@ -342,6 +419,11 @@ fn a_reload_takes_what_can_change() {
         peer.closed();
     }
     player.peer.turn();
+    // A new run goes by what was reloaded, too.
+    done(http, "/api/locations/town/new-run", &json!({}));
+    assert_eq!(player.peer.closed(), Some(Code::CLOSE_RUN_ENDED));
+    let _there = Peer::join(daemon.address, without_definition(hello("Ann")));
+    assert_eq!(Peer::refused(daemon.address, hello("Bob")), Code::REJECT_FULL);
     daemon.terminate();
 }
 

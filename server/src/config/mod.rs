@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use nav::{Fixed, Problems};
+use nav::Problems;
 use protocol::message::Role;
 
 use self::keys::{KEYS, Key, LOCATIONS, LOCATIONS_MAX};
@@ -184,9 +184,6 @@ impl Config {
                 rules: Rules {
                     players_max: number(value("playersMax")).map_or(usize::MAX, |players| players as usize),
                     lockstep_roles: roles(value("lockstepRoles")),
-                    player_view_radius: number(value("playerViewRadius"))
-                        .and_then(|metres| i32::try_from(metres).ok())
-                        .map(Fixed::from_int),
                     on_leave: match value("onLeave") {
                         Value::Text(text) if text == "stay" => OnLeave::Stay,
                         _ => OnLeave::Leave,

@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::travels::Travels;
 use crate::location::task::Handle;
+#[cfg(test)]
+use crate::location::{Idle, OnLeave};
+use crate::location::{Input, Rules};
 
 /// All locations, the first of them first.
 #[derive(Clone)]
@@ -23,6 +26,16 @@ pub(crate) struct Place {
     /// The way to it.
     pub(crate) handle: Handle,
     condition: Mutex<Condition>,
+    orders: Mutex<Orders>,
+}
+
+/// What holds for a location however often it begins again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Orders {
+    /// What its operator decided last.
+    pub(super) rules: Rules,
+    /// When the daemon will end, µs of its clock, if that is near.
+    pub(super) draining_until_us: Option<u64>,
 }
 
 /// How a location stands.
@@ -38,15 +51,9 @@ pub(crate) struct Condition {
 
 impl Directory {
     /// Of locations whose names differ.
-    pub(super) fn new(locations: impl Iterator<Item = (String, u16, Handle)>) -> Self {
-        let place = |(name, tick_rate, handle)| Place {
-            name,
-            tick_rate,
-            handle,
-            condition: Mutex::default(),
-        };
+    pub(super) fn new(places: impl Iterator<Item = Place>) -> Self {
         Self {
-            places: locations.map(place).collect(),
+            places: places.collect(),
             travels: Arc::default(),
         }
     }
@@ -69,11 +76,53 @@ impl Directory {
     /// A directory of one location, whatever it is called.
     #[cfg(test)]
     pub(crate) fn for_test(handle: Handle) -> Self {
-        Self::new(std::iter::once((String::new(), 10, handle)))
+        let rules = Rules {
+            players_max: 1,
+            lockstep_roles: Vec::new(),
+            on_leave: OnLeave::Leave,
+            idle: Idle::Run,
+        };
+        Self::new(std::iter::once(Place::new(String::new(), 10, handle, rules)))
     }
 }
 
 impl Place {
+    /// A location that these rules hold for at first.
+    pub(super) fn new(name: String, tick_rate: u16, handle: Handle, rules: Rules) -> Self {
+        Self {
+            name,
+            tick_rate,
+            handle,
+            condition: Mutex::default(),
+            orders: Mutex::new(Orders {
+                rules,
+                draining_until_us: None,
+            }),
+        }
+    }
+
+    /// From now on these rules hold.
+    pub(super) fn rule(&self, rules: Rules) {
+        self.lock_orders().rules = rules.clone();
+        self.handle.send(Input::Rules(Box::new(rules)));
+    }
+
+    /// The daemon will end then, µs of its clock.
+    pub(super) fn drain(&self, until_us: u64) {
+        self.lock_orders().draining_until_us = Some(until_us);
+        self.handle.send(Input::Drain { until_us });
+    }
+
+    /// What holds for it now.
+    pub(super) fn orders(&self) -> Orders {
+        self.lock_orders().clone()
+    }
+
+    /// Nobody new comes in any more.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.lock_orders().draining_until_us.is_some()
+    }
+
     /// How it stands.
     pub(crate) fn condition(&self) -> Condition {
         self.lock().clone()
@@ -92,6 +141,10 @@ impl Place {
     /// It does not run any more.
     pub(super) fn goes_down(&self, reason: String) {
         self.lock().down = Some(reason);
+    }
+
+    fn lock_orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Condition> {

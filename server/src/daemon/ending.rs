@@ -66,9 +66,9 @@ impl Ending<'_> {
         } else {
             tracing::info!("{why}: stopping in {} s", self.drain.as_secs());
             self.draining_until = Some(Instant::now() + self.drain);
-            let deadline_ms = u32::try_from(self.drain.as_millis()).unwrap_or(u32::MAX);
+            let drain_us = u64::try_from(self.drain.as_micros()).unwrap_or(u64::MAX);
             for place in self.directory.iter() {
-                place.handle.send(Input::Drain { deadline_ms });
+                place.drain(place.handle.now_us().saturating_add(drain_us));
             }
         }
     }

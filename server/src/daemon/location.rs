@@ -7,6 +7,7 @@ use sim::Definition;
 use super::{JournalSettings, LocationSettings};
 use crate::exit::{Failure, Status, WithStatus};
 use crate::journal::{self, OpenError, OpenOptions, Opened};
+use crate::location::Rules;
 use crate::location_files::LocationFiles;
 
 /// Location and maps, checked, and as the bundle that the journal keeps and clients may ask for.
@@ -83,6 +84,11 @@ impl Prepared {
     /// What the location is.
     pub(crate) fn definition(&self) -> &Definition {
         &self.loaded.definition
+    }
+
+    /// What its operator decided.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.loaded.settings.rules
     }
 
     /// What its journal holds.

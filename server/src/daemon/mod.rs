@@ -35,7 +35,7 @@ use crate::exit::{Status, WithStatus};
 use crate::http;
 use crate::listener::{self, Entrance};
 use crate::location::task;
-use crate::location::{Input, Rules, SessionNumbers};
+use crate::location::{Rules, SessionNumbers};
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -191,12 +191,9 @@ async fn serve(
     let epoch = Instant::now();
     let ways: Vec<(task::Handle, task::Queue)> = locations.iter().map(|_| task::channel(epoch)).collect();
     let named = locations.iter().zip(&ways).map(|(location, (handle, _))| {
-        let definition = location.definition();
-        (
-            definition.name().to_owned(),
-            definition.tick_rate(),
-            handle.clone(),
-        )
+        let (definition, rules) = (location.definition(), location.rules().clone());
+        let name = definition.name().to_owned();
+        Place::new(name, definition.tick_rate(), handle.clone(), rules)
     });
     let directory = Directory::new(named);
     let (ended, ends) = mpsc::unbounded_channel();
@@ -232,7 +229,7 @@ async fn serve(
     let reload = || {
         doors.reload(&settings.journal.data_dir, &directory);
         for (place, rules) in directory.iter().zip(reload()) {
-            place.handle.send(Input::Rules(Box::new(rules)));
+            place.rule(rules);
         }
     };
     let (drain, drains) = mpsc::unbounded_channel();

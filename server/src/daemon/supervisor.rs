@@ -167,6 +167,7 @@ impl Supervisor {
         let definition = opened.world.definition().clone();
         let bundle = self.loaded.bundle.encode();
         let location = &self.loaded.settings;
+        let orders = self.this().orders();
         let folder = self.journal.data_dir.join(self.loaded.name());
         let reports = folder.join(run_name(opened.run_number)).join("desyncs");
         let bans = self.bans.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -191,7 +192,8 @@ impl Supervisor {
                 .saturating_sub(investigator::reports_in(&reports)),
             nonces: opened.nonces,
             bans,
-            rules: location.rules.clone(),
+            rules: orders.rules,
+            draining_until_us: orders.draining_until_us,
             numbers: self.numbers.clone(),
         };
         let upkeep = Upkeep::spawn(folder, self.journal.retention)?;
@@ -208,11 +210,13 @@ impl Supervisor {
         tracing::error!(reason, "the location stays down");
         self.this().goes_down(reason.to_owned());
         while let Some(envelope) = self.queue.next() {
-            match (envelope.input, envelope.outbox) {
+            match (envelope.input, envelope.entrant) {
                 (Input::Stop, _) => break,
-                (Input::Enter { .. }, Some(outbox)) => {
+                (Input::Enter { .. }, Some(entrant)) => {
                     let (code, message) = (Code::REJECT_BUSY, "the location is down");
-                    outbox.push(Parcel::Reject { code, message }, Instant::now());
+                    entrant
+                        .taken()
+                        .push(Parcel::Reject { code, message }, Instant::now());
                 }
                 _ => {}
             }

@@ -14,6 +14,7 @@ use sim::bounded::Text;
 
 use super::Pages;
 use super::answer::{Answer, Done, Problem, read};
+use crate::admission::unix_seconds;
 use crate::daemon::Place;
 use crate::location::operator::{Destination, Reply, Request, SessionInfo};
 use crate::session::may_send;
@@ -45,6 +46,7 @@ pub(super) async fn locations(State(pages): State<Arc<Pages>>) -> Json<Vec<Locat
             name: place.name.clone(),
             next_tick: status.next_tick,
             clock: match status.clock {
+                None if condition.down.is_some() => "down",
                 None => "starting",
                 Some(ClockState::Running) => "running",
                 Some(ClockState::Paused) => "paused",
@@ -178,7 +180,7 @@ struct TravelBody {
     ticket: String,
 }
 
-/// Sends a session to another location, of this daemon or another.
+/// Sends a session to another location, of this daemon or another; answers when it has been told where to go.
 pub(super) async fn travel(
     State(pages): State<Arc<Pages>>,
     Path(location): Path<String>,
@@ -186,33 +188,57 @@ pub(super) async fn travel(
     body: Bytes,
 ) -> Answer<Value> {
     let from = place(&pages, &location)?;
+    let actor = actor(&headers)?;
     let body: TravelBody = read(&body)?;
-    let ticket = match (body.address.is_empty(), body.ticket.is_empty()) {
-        (false, false) => body.ticket,
-        (true, true) => {
-            let to = place(&pages, &body.to)?;
-            if to.name == from.name {
-                return Err(Problem::bad("it is there already"));
-            }
-            let sessions = sessions_of(from, &headers).await?;
-            let session = sessions.iter().find(|session| session.session == body.session);
-            let session = session.ok_or_else(|| refused("no such session"))?;
-            pages
-                .directory
-                .travels
-                .issue(session, &to.name)
-                .map_err(refused)?
-        }
-        _ => return Err(Problem::bad("address and ticket belong together")),
-    };
     let long = |what: &str| Problem::bad(format!("{what} is too long"));
-    let to = Destination {
+    let mut to = Destination {
         location: Text::new(body.to).map_err(|_| long("to"))?,
         address: Text::new(body.address).map_err(|_| long("address"))?,
-        ticket: Text::new(ticket).map_err(|_| long("ticket"))?,
+        ticket: Text::new(body.ticket).map_err(|_| long("ticket"))?,
     };
     let session = body.session;
-    ask(from, &headers, Request::Travel { session, to }).await
+    match (to.address.is_empty(), to.ticket.is_empty()) {
+        (false, false) => {}
+        (true, true) => to.ticket = Text::cut(&passage(&pages, from, &to.location, session, &headers).await?),
+        _ => return Err(Problem::bad("address and ticket belong together")),
+    }
+    let (handle, travels) = (from.handle.clone(), Arc::clone(&pages.directory.travels));
+    // Also if whoever asks hangs up before the character has left: the ticket's time begins then.
+    let journey = tokio::spawn(async move {
+        let ticket = to.ticket.clone();
+        let reply = handle.ask(actor, Request::Travel { session, to }).await;
+        match reply {
+            Some(Reply::Done { .. }) => travels.told(&ticket, unix_seconds()),
+            _ => travels.forget(&ticket),
+        }
+        reply
+    });
+    shown(in_time(async { journey.await.ok().flatten() }).await?)
+}
+
+/// A ticket for a session from one location of this daemon to another.
+async fn passage(
+    pages: &Pages,
+    from: &Place,
+    to: &str,
+    session: u64,
+    headers: &HeaderMap,
+) -> Result<String, Problem> {
+    let to = place(pages, to)?;
+    if to.name == from.name {
+        return Err(Problem::bad("it is there already"));
+    }
+    if to.is_draining() {
+        return Err(refused("the daemon ends soon"));
+    }
+    if to.condition().down.is_some() {
+        return Err(refused("that location is down"));
+    }
+    let sessions = sessions_of(from, headers).await?;
+    let session = sessions.iter().find(|other| other.session == session);
+    let session = session.ok_or_else(|| refused("no such session"))?;
+    let issued = pages.directory.travels.issue(session, &to.name, unix_seconds());
+    issued.map_err(refused)
 }
 
 /// Stops the clock.
@@ -296,7 +322,11 @@ async fn sessions_of(place: &Place, headers: &HeaderMap) -> Result<Vec<SessionIn
 }
 
 async fn ask(place: &Place, headers: &HeaderMap, request: Request) -> Answer<Value> {
-    match reply(place, headers, request).await? {
+    shown(reply(place, headers, request).await?)
+}
+
+fn shown(reply: Reply) -> Answer<Value> {
+    match reply {
         Reply::Ran { tick, index, outcome } => {
             let name = outcome.name().unwrap_or("Applied");
             Ok(Json(
@@ -310,12 +340,20 @@ async fn ask(place: &Place, headers: &HeaderMap, request: Request) -> Answer<Val
 }
 
 async fn reply(place: &Place, headers: &HeaderMap, request: Request) -> Result<Reply, Problem> {
+    in_time(place.handle.ask(actor(headers)?, request)).await
+}
+
+/// Who asks.
+fn actor(headers: &HeaderMap) -> Result<Short, Problem> {
     let actor = headers
         .get(ACTOR_HEADER)
         .map_or(Ok(ACTOR), |actor| actor.to_str());
     let actor = actor.ok().and_then(|actor| Short::new(actor.to_owned()).ok());
-    let actor = actor.ok_or_else(|| Problem::bad("lockstepd-actor is at most 64 printable bytes"))?;
-    match tokio::time::timeout(ANSWER, place.handle.ask(actor, request)).await {
+    actor.ok_or_else(|| Problem::bad("lockstepd-actor is at most 64 printable bytes"))
+}
+
+async fn in_time(reply: impl Future<Output = Option<Reply>>) -> Result<Reply, Problem> {
+    match tokio::time::timeout(ANSWER, reply).await {
         Ok(Some(reply)) => Ok(reply),
         Ok(None) => Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,

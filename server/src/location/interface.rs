@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nav::Fixed;
 use protocol::Code;
 use protocol::message::{Hello, Role, Short, View};
 use protocol::ticket::Claims;
@@ -81,8 +80,6 @@ pub(crate) enum Input {
     Gone(ConnectionId),
     /// What waited for this connection was dropped; now it takes bytes again.
     Dropped(ConnectionId),
-    /// The last part of the definition is on its way.
-    Defined(ConnectionId),
     /// The last part of the snapshot of this tick is on its way.
     Downloaded {
         /// Whose.
@@ -116,8 +113,8 @@ pub(crate) enum Input {
     Operator(Box<Asked>),
     /// The daemon will end: everybody is told when, nobody new comes in.
     Drain {
-        /// From now on, ms.
-        deadline_ms: u32,
+        /// When, µs.
+        until_us: u64,
     },
     /// The daemon ends: everybody is told, nothing runs any more.
     Stop,
@@ -194,6 +191,8 @@ pub(crate) struct Start {
     pub(crate) bans: Arc<Bans>,
     /// What its operator decided.
     pub(crate) rules: Rules,
+    /// When the daemon will end, µs, if that is near.
+    pub(crate) draining_until_us: Option<u64>,
     /// Clients that may be asked for their World when their digest differs.
     pub(crate) reports_max: u32,
     /// Numbers for sessions that no other location of the daemon gives.
@@ -207,9 +206,6 @@ pub(crate) struct Rules {
     pub(crate) players_max: usize,
     /// Who may have the Lockstep feed, and with it the whole World.
     pub(crate) lockstep_roles: Vec<Role>,
-    /// How far around their own character players and bots with the State feed see at most, metres; `None`: as far as they
-    /// ask.
-    pub(crate) player_view_radius: Option<Fixed>,
     /// What becomes of a player's character.
     pub(crate) on_leave: OnLeave,
     /// What it does while nobody is there.

@@ -140,7 +140,7 @@ pub(crate) fn spawn(
                 let input = answer(&definition, folder.as_ref(), question);
                 let envelope = Envelope {
                     input,
-                    outbox: None,
+                    entrant: None,
                     permit: None,
                 };
                 if inputs.send(envelope).is_err() {

@@ -25,13 +25,13 @@ mod reports;
 mod roster;
 mod sequences;
 pub(crate) mod shadow;
-mod showing;
 mod state_feed;
 pub(crate) mod status;
 mod storage;
 pub(crate) mod task;
 #[cfg(test)]
 mod tests;
+mod travel;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -53,6 +53,7 @@ use self::reports::Reports;
 use self::roster::{Connection, Feed, Roster};
 use self::sequences::{Answer, Arrival};
 use self::storage::StorageWatch;
+use self::travel::Traveller;
 use crate::admission::bans::Bans;
 use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
 
@@ -90,10 +91,12 @@ pub(crate) struct Location {
     /// Commands of operators that wait, by their numbers.
     operators: BTreeMap<u64, operator::Waiting>,
     last_operator: u64,
-    /// Sessions that leave for another place: their connections, and where they go.
-    travellers: BTreeMap<u64, (ConnectionId, operator::Destination)>,
-    /// Nobody new comes in any more.
-    draining: bool,
+    /// Sessions that leave for another place, by their numbers.
+    travellers: BTreeMap<u64, Traveller>,
+    /// Nobody new comes in any more, and then the daemon ends, µs.
+    draining_until_us: Option<u64>,
+    /// When something last happened here: while it drains, a Welcome tells how long it is to the end.
+    now_us: u64,
     stopping: bool,
     /// An operator wants the next run.
     run_ends: bool,
@@ -115,7 +118,6 @@ impl Location {
             start.answers,
             start.nonces,
             start.last_session,
-            start.rules.on_leave == OnLeave::Stay,
             now_us,
         );
         roster.share_numbers(start.numbers);
@@ -146,7 +148,8 @@ impl Location {
             operators: BTreeMap::new(),
             last_operator: 0,
             travellers: BTreeMap::new(),
-            draining: false,
+            draining_until_us: start.draining_until_us,
+            now_us,
             stopping: false,
             run_ends: false,
             giving_back: Vec::new(),
@@ -193,6 +196,7 @@ impl Location {
 
     /// Takes something that has happened at `now_us`.
     pub(crate) fn take(&mut self, input: Input, now_us: u64, out: &mut Vec<Output>) {
+        self.now_us = now_us;
         match input {
             Input::Enter {
                 connection,
@@ -203,9 +207,14 @@ impl Location {
                 self.wake(now_us, out);
                 self.enter(connection, &hello, &visitor, token, now_us, out);
             }
-            Input::Rules(rules) => self.rules = *rules,
+            Input::Rules(rules) => {
+                self.rules = *rules;
+                if self.rules.idle == Idle::Run {
+                    self.wake(now_us, out);
+                }
+            }
             Input::Operator(asked) => self.operate(*asked, now_us, out),
-            Input::Drain { deadline_ms } => self.drain(deadline_ms, out),
+            Input::Drain { until_us } => self.drain(until_us, out),
             Input::Bans { bans, unix_seconds } => self.ban(bans, unix_seconds, out),
             Input::Confirmed(connection) => {
                 if let Some(session) = self.roster.of(connection)
@@ -263,7 +272,6 @@ impl Location {
                 self.gone(connection, now_us, out);
             }
             Input::Dropped(connection) => self.dropped(connection, now_us, out),
-            Input::Defined(connection) => self.downloads.defined(connection),
             Input::Downloaded { connection, tick } => self.downloads.finished(connection, tick),
             Input::Sections { tick, sections } => self.tell_desync(tick, sections.map(Arc::from), out),
             Input::Stop => self.stop(out),
@@ -291,8 +299,7 @@ impl Location {
         now_us: u64,
         out: &mut Vec<Output>,
     ) {
-        // After a goodbye nothing is heard any more.
-        let Some(session) = self.roster.of(connection).filter(|session| !session.parting) else {
+        let Some(session) = self.roster.of(connection) else {
             return;
         };
         let (number, allowance) = (session.number, session.allowance());
@@ -379,10 +386,20 @@ impl Location {
     }
 
     /// The end is near: everybody is told, nobody new comes in.
-    fn drain(&mut self, deadline_ms: u32, out: &mut Vec<Output>) {
-        self.draining = true;
-        let code = Code::CLOSE_STOPPING;
-        self.tell_everybody(&ServerMessage::Draining { code, deadline_ms }, out);
+    fn drain(&mut self, until_us: u64, out: &mut Vec<Output>) {
+        self.draining_until_us = Some(until_us);
+        if let Some(draining) = self.draining() {
+            self.tell_everybody(&draining, out);
+        }
+    }
+
+    /// How long it is to the end, if that is near.
+    fn draining(&self) -> Option<ServerMessage> {
+        let left_us = self.draining_until_us?.saturating_sub(self.now_us);
+        Some(ServerMessage::Draining {
+            code: Code::CLOSE_STOPPING,
+            deadline_ms: u32::try_from(left_us / 1_000).unwrap_or(u32::MAX),
+        })
     }
 
     /// Whether the run ends here, by an operator's word.
@@ -392,8 +409,13 @@ impl Location {
 
     fn stop(&mut self, out: &mut Vec<Output>) {
         self.stopping = true;
-        self.refuse_operators(out);
+        let (close, reject, message) = match self.run_ends {
+            true => (Code::CLOSE_RUN_ENDED, Code::REJECT_BUSY, "a new run begins"),
+            false => (Code::CLOSE_STOPPING, Code::REJECT_DRAINING, "the daemon ends"),
+        };
+        self.refuse_operators(message, out);
         self.refuse_steps(out);
+        self.refuse_travellers(close, message, out);
         for (session, sequence) in self.inbox.drain_sessions() {
             self.counters.refuse(Code::REFUSED_DRAINING);
             self.answer(session, sequence, Answer::Refused(Code::REFUSED_DRAINING), out);
@@ -410,16 +432,10 @@ impl Location {
                 if !self.run_ends {
                     out.push(Output::Send(connection.id, Parcel::Control(draining.clone())));
                 }
-                let (code, message) = match self.run_ends {
-                    true => (Code::CLOSE_RUN_ENDED, "a new run begins"),
-                    false => (Code::CLOSE_STOPPING, "the daemon ends"),
-                };
+                let code = close;
                 out.push(Output::Send(connection.id, Parcel::Close { code, message }));
             } else {
-                let (code, message) = match self.run_ends {
-                    true => (Code::REJECT_BUSY, "a new run begins"),
-                    false => (Code::REJECT_DRAINING, "the daemon ends"),
-                };
+                let code = reject;
                 out.push(Output::Send(connection.id, Parcel::Reject { code, message }));
             }
         }

@@ -144,6 +144,7 @@ impl Location {
                 return;
             }
             Request::Step(turns) => return self.step(turns, &actor, reply_to, now_us, out),
+            Request::Travel { session, to } => return self.send_away(session, to, &actor, reply_to, out),
             Request::Announce(text) => {
                 self.tell_everybody(&ServerMessage::Notice { text: text.clone() }, out);
                 Ok(format!("announce: {}", &*text))
@@ -169,7 +170,6 @@ impl Location {
                 self.run_ends = true;
                 Ok("a new run".to_owned())
             }
-            Request::Travel { session, to } => self.send_away(session, to, out),
             Request::Note(text) => Ok(text),
         };
         let reply = match done {
@@ -202,9 +202,9 @@ impl Location {
     }
 
     /// Nothing of what waits will run.
-    pub(super) fn refuse_operators(&mut self, out: &mut Vec<Output>) {
+    pub(super) fn refuse_operators(&mut self, reason: &'static str, out: &mut Vec<Output>) {
         for (_, waiting) in std::mem::take(&mut self.operators) {
-            out.push(Output::Reply(waiting.reply_to, Reply::Refused("the daemon ends")));
+            out.push(Output::Reply(waiting.reply_to, Reply::Refused(reason)));
         }
     }
 
@@ -264,40 +264,5 @@ impl Location {
                 out.push(Output::Send(connection.id, Parcel::Control(frame.clone())));
             }
         }
-    }
-
-    /// The session ends here and its character leaves; the way to the other place is told when that is recorded.
-    fn send_away(
-        &mut self,
-        number: u64,
-        to: Destination,
-        out: &mut Vec<Output>,
-    ) -> Result<String, &'static str> {
-        let session = self.roster.get_mut(number).ok_or("no such session")?;
-        let connection = session.connection().filter(|connection| connection.welcomed);
-        let id = connection.ok_or("nobody is connected")?.id;
-        if session.borrows() {
-            return Err("it commands characters of this location, which stay here");
-        }
-        let text = format!("travel: session {number} to {} {}", &*to.location, &*to.address);
-        self.travellers.insert(number, (id, to));
-        self.end_for_travel(number, out);
-        Ok(text)
-    }
-
-    /// The character of a session that was sent away has left, if it had one: its connection is told where to go.
-    pub(super) fn redirect(&mut self, number: u64, out: &mut Vec<Output>) {
-        let Some((id, to)) = self.travellers.remove(&number) else {
-            return;
-        };
-        let frame = encode(&ServerMessage::Redirect {
-            location: to.location,
-            address: to.address,
-            ticket: to.ticket,
-        });
-        out.push(Output::Send(id, Parcel::Redirect(frame)));
-        let (code, message) = (Code::CLOSE_MOVED, "elsewhere");
-        out.push(Output::Send(id, Parcel::Close { code, message }));
-        out.push(Output::Forget(id));
     }
 }

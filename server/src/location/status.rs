@@ -23,7 +23,7 @@ pub(crate) struct Status {
     pub(crate) due_us: u64,
     /// When this was written, µs of the daemon's clock.
     pub(crate) written_us: u64,
-    /// How the clock stands; `None`: the location has not begun.
+    /// How the clock stands; `None`: the location does not run.
     pub(crate) clock: Option<ClockState>,
     /// How the journal stands.
     pub(crate) storage: Storage,
@@ -33,6 +33,8 @@ pub(crate) struct Status {
     pub(crate) characters: usize,
     /// Those connected, by role and feed (lockstep, state, answers).
     pub(crate) connected: [[usize; 3]; 4],
+    /// Connections whose session has ended here and that are not told yet where it goes on.
+    pub(crate) travelling: usize,
     /// Sessions without a connection that may come back.
     pub(crate) waiting: usize,
     /// Those of them that are in their grace, by role.
@@ -111,7 +113,8 @@ impl Location {
             characters: self.world.characters().len(),
             plans_deferred: self.world.counters().waiting_npcs,
             counters: self.counters(),
-            draining: self.draining,
+            travelling: self.travellers.len(),
+            draining: self.draining_until_us.is_some(),
             ..Status::default()
         };
         for session in self.roster.iter() {
@@ -143,6 +146,22 @@ impl Location {
 impl Status {
     /// Everybody who is connected.
     pub(crate) fn connections(&self) -> usize {
-        self.connected.iter().flatten().sum()
+        self.connected.iter().flatten().sum::<usize>() + self.travelling
+    }
+
+    /// The location does not run any more, or not for now: what was counted stays, but nobody and nothing is there.
+    pub(crate) fn end(&mut self) {
+        *self = Self {
+            times: Times {
+                queue_bytes: 0,
+                ..std::mem::take(&mut self.times)
+            },
+            next_tick: self.next_tick,
+            written_us: self.written_us,
+            counters: self.counters,
+            overruns: self.overruns,
+            shadow: self.shadow,
+            ..Self::default()
+        };
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Listening {
     pub(super) outbox: Arc<Outbox>,
     pub(super) connection: ConnectionId,
     pub(super) role: Role,
-    /// Its first message after the Welcome shows that it knows its new token.
+    /// Its first message shows that it knows its new token.
     pub(super) unconfirmed: bool,
 }
 
@@ -40,8 +40,6 @@ impl Listening {
         let mut last_message = Instant::now();
         let mut frame_begun: Option<Instant> = None;
         let mut overdue = None;
-        // What was read before the Welcome was written shows nothing.
-        let mut knows_welcome = false;
         loop {
             loop {
                 let payload = match self.frames.next_payload() {
@@ -54,7 +52,7 @@ impl Listening {
                 };
                 last_message = Instant::now();
                 frame_begun = None;
-                if let Err(ended) = self.hear(&payload, knows_welcome).await {
+                if let Err(ended) = self.hear(&payload).await {
                     return ended;
                 }
             }
@@ -63,7 +61,6 @@ impl Listening {
             let frame_deadline = frame_begun.map(|begun| begun + FRAME_DEADLINE);
             let idle_deadline = last_message + IDLE_DEADLINE;
             let deadline = frame_deadline.map_or(idle_deadline, |frame| frame.min(idle_deadline));
-            knows_welcome = true;
             match read_before(deadline, &mut overdue, reader, &mut self.frames).await {
                 Some(Ok(0) | Err(_)) => return Ended::Gone,
                 Some(Ok(read)) => {
@@ -78,11 +75,11 @@ impl Listening {
         }
     }
 
-    async fn hear(&mut self, payload: &[u8], knows_welcome: bool) -> Result<(), Ended> {
+    async fn hear(&mut self, payload: &[u8]) -> Result<(), Ended> {
         let Ok(message) = wire::decode_client(payload) else {
             return Err(close(Code::CLOSE_BAD_FRAME, "not a message"));
         };
-        if knows_welcome && std::mem::take(&mut self.unconfirmed) {
+        if std::mem::take(&mut self.unconfirmed) {
             self.location.send(Input::Confirmed(self.connection));
         }
         let connection = self.connection;
@@ -133,7 +130,7 @@ impl Listening {
         let permit = Arc::clone(&self.credit).acquire_owned().await.ok();
         self.location.send_envelope(Envelope {
             input,
-            outbox: None,
+            entrant: None,
             permit,
         });
         Ok(())

@@ -26,7 +26,7 @@ use self::speaking::{SILENCE_MAX, Writer, speak};
 use crate::admission::{Admission, unix_seconds};
 use crate::daemon::Directory;
 use crate::location::outbox::{End, Outbox};
-use crate::location::task::Envelope;
+use crate::location::task::{Entrant, Envelope};
 use crate::location::{ConnectionId, Input, Visitor};
 
 /// From the connection to a whole Hello.
@@ -67,7 +67,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         return;
     };
     let unix_seconds = unix_seconds();
-    let traveller = directory.travels.find(&hello);
+    let traveller = directory.travels.find(&hello, unix_seconds);
     let travels = traveller.as_ref().map(|traveller| traveller.session);
     let judged = match traveller {
         Some(traveller) => Ok(Some(traveller.claims)),
@@ -110,6 +110,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
     writer.traffic = Some(Arc::clone(location.traffic()));
     let outbox = Arc::new(Outbox::new());
     let role = hello.role;
+    let resumed = hello.resume.is_some();
     location.send_envelope(Envelope {
         input: Input::Enter {
             connection,
@@ -117,7 +118,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
             visitor,
             token,
         },
-        outbox: Some(Arc::clone(&outbox)),
+        entrant: Some(Entrant::new(Arc::clone(&outbox))),
         permit: None,
     });
     let mut listening = Listening {
@@ -127,7 +128,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         outbox: Arc::clone(&outbox),
         connection,
         role,
-        unconfirmed: true,
+        unconfirmed: resumed,
     };
     let mut handshake = Some(handshake);
     let ended = {

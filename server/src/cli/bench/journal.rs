@@ -31,7 +31,7 @@ use crate::journal::policy::{AHEAD_MS, INTERVAL_MS, RETRY};
 use crate::journal::rotation::SegmentLimits;
 use crate::journal::{Durability, OpenOptions, Policy, open};
 use crate::location::outbox::Outbox;
-use crate::location::task::{self, Envelope, Handle, Journal, Report};
+use crate::location::task::{self, Entrant, Envelope, Handle, Journal, Report};
 use crate::location::{ConnectionId, Idle, Input, OnLeave, Rules, SessionNumbers, Start, Visitor};
 
 /// Measure what the journal adds to the location's ticks
@@ -244,10 +244,10 @@ impl Bench<'_> {
             rules: Rules {
                 players_max: self.arguments.clients as usize,
                 lockstep_roles: vec![Role::Player],
-                player_view_radius: None,
                 on_leave: OnLeave::Leave,
                 idle: Idle::Run,
             },
+            draining_until_us: None,
             numbers: SessionNumbers::default(),
         };
         let settings = task::Settings {
@@ -302,7 +302,7 @@ fn join(location: &Handle, homes: &[Point], runtime: &Runtime) -> Vec<Client> {
                 visitor: Visitor::default(),
                 token: [0; 16],
             },
-            outbox: Some(Arc::clone(&outbox)),
+            entrant: Some(Entrant::new(Arc::clone(&outbox))),
             permit: None,
         });
         runtime.spawn(listen(id, Arc::clone(&outbox), location.clone()));

@@ -14,36 +14,15 @@ use crate::location::roster::{GRACE_US, Phase, Session};
 use crate::location::{ConnectionId, Location, OnLeave, Output};
 
 impl Location {
-    /// A client leaves for good: at once, or when the commands that it sent before have run. What it has scheduled for a
-    /// later turn is dropped.
+    /// A client leaves for good.
     pub(in crate::location) fn goodbye(&mut self, connection: ConnectionId, out: &mut Vec<Output>) {
         let Some(session) = self.roster.of(connection) else {
             return;
         };
-        session.parting = true;
         let number = session.number;
-        self.inbox.forget_scheduled(number);
-        self.part(out);
-    }
-
-    /// Those who have said goodbye leave if nothing of theirs waits any more.
-    pub(in crate::location) fn part(&mut self, out: &mut Vec<Output>) {
-        let parting = self.roster.iter().filter(|session| session.parting);
-        let ready = parting.map(|session| session.number);
-        let ready: Vec<u64> = ready.filter(|number| !self.inbox.waits(*number)).collect();
-        for number in ready {
-            let Some(session) = self.roster.get_mut(number) else {
-                continue;
-            };
-            session.parting = false;
-            if let Some(connection) = session.connection() {
-                let (code, message) = (Code::CLOSE_GOODBYE, "goodbye");
-                out.push(Output::Send(connection.id, Parcel::Close { code, message }));
-            }
-            if !matches!(session.phase, Phase::Leaving) {
-                self.depart(number, out);
-            }
-        }
+        let (code, message) = (Code::CLOSE_GOODBYE, "goodbye");
+        out.push(Output::Send(connection, Parcel::Close { code, message }));
+        self.depart(number, out);
     }
 
     /// A connection has ended without a word: the grace begins.
@@ -114,12 +93,6 @@ impl Location {
         };
         let characters = session.characters.clone();
         tracing::info!(session = number, name = ?session.name, "away");
-        session.parting = false;
-        session.end_tokens();
-        session.sequences.forget_waiting();
-        out.push(Output::Record(Record::Session(
-            session.record(SessionState::Open),
-        )));
         self.inbox.forget(number);
         self.disconnect(number, Phase::Away, out);
         for character in characters {
@@ -142,7 +115,7 @@ impl Location {
 
     /// A session that is in [`Phase::Leaving`] ends, and its characters leave. The end is in the journal at once, so that
     /// after a kill nobody comes back who was told that it is gone; a restart lets its characters leave.
-    fn leave(&mut self, number: u64, out: &mut Vec<Output>) {
+    pub(in crate::location) fn leave(&mut self, number: u64, out: &mut Vec<Output>) {
         self.inbox.forget(number);
         let Some(session) = self.roster.get_mut(number) else {
             return;
@@ -165,17 +138,6 @@ impl Location {
         }
         for &character in &session.characters {
             self.inbox.push_roster(number, Command::Leave { character });
-        }
-    }
-
-    /// A session ends here to go on elsewhere; its connection stays until [`Location::redirect`] has told it where.
-    pub(in crate::location) fn end_for_travel(&mut self, number: u64, out: &mut Vec<Output>) {
-        if let Some(connection) = self.roster.disconnect(number, Phase::Leaving) {
-            self.downloads.forget(connection);
-        }
-        self.leave(number, out);
-        if self.roster.get_mut(number).is_none() {
-            self.redirect(number, out);
         }
     }
 

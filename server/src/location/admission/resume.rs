@@ -5,6 +5,7 @@ use protocol::Code;
 use protocol::message::{self, Role};
 use protocol::ticket::Claims;
 
+use super::send_definition;
 use crate::admission::Refusal;
 use crate::journal::record::{Record, SessionState};
 use crate::location::outbox::Parcel;
@@ -61,11 +62,15 @@ impl Location {
         };
         match missed {
             Some(missed) => {
-                self.welcome(number, resume.next_tick, out);
+                let definition = self.welcome(number, resume.next_tick, out);
+                send_definition(id, definition, out);
                 self.follow(id, missed, out);
             }
             None if lockstep => self.downloads.want(id),
-            None => self.welcome(number, self.world.tick(), out),
+            None => {
+                let definition = self.welcome(number, self.world.tick(), out);
+                send_definition(id, definition, out);
+            }
         }
         Ok(())
     }
@@ -113,7 +118,8 @@ impl Location {
         if lockstep {
             self.downloads.want(id);
         } else {
-            self.welcome(number, self.world.tick(), out);
+            let definition = self.welcome(number, self.world.tick(), out);
+            send_definition(id, definition, out);
         }
         Ok(())
     }

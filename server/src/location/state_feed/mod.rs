@@ -19,10 +19,9 @@ use bytes::{Bytes, BytesMut};
 use protocol::frame::{self, FRAME_BYTES_FROM_SERVER_MAX};
 use protocol::message::View;
 use protocol::{FrameError, ServerMessage};
-use sim::{CHARACTERS_MAX, Event, MapState, World};
+use sim::{CHARACTERS_MAX, CharacterId, Event, MapState, World};
 
 use self::table::Table;
-pub(crate) use self::view::Viewer;
 use self::view::{Lens, Sight};
 
 /// Characters in all tables together; of one table there is one for each group.
@@ -126,7 +125,9 @@ impl StateFeed {
 
     /// Changes to the view that is wanted, if it may change now: the next state is whole.
     pub(crate) fn change_view(&mut self, now_us: u64) {
-        let may = self.may_change(now_us);
+        let may = self
+            .changed_us
+            .is_none_or(|at_us| at_us + VIEW_CHANGE_US <= now_us);
         if let Some(view) = self.wanted.take_if(|_| may) {
             self.view = view;
             self.changed_us = Some(now_us);
@@ -139,20 +140,9 @@ impl StateFeed {
         self.told = Told::Nothing;
     }
 
-    /// Whether somebody has to be told anew at `now_us`: nothing was told that a state could build on, or another view is
-    /// wanted.
-    pub(crate) fn is_blank(&self, now_us: u64) -> bool {
-        self.told == Told::Nothing || (self.wanted.is_some() && self.may_change(now_us))
-    }
-
-    fn may_change(&self, now_us: u64) -> bool {
-        self.changed_us
-            .is_none_or(|at_us| at_us + VIEW_CHANGE_US <= now_us)
-    }
-
-    fn key(&self, viewer: Viewer) -> Key {
+    fn key(&self, own: Option<CharacterId>) -> Key {
         Key {
-            sight: Sight::of(self.view.area, viewer),
+            sight: Sight::of(self.view.area, own),
             every: self.view.every,
             packed: self.packed,
         }
@@ -161,9 +151,9 @@ impl StateFeed {
 
 impl Groups {
     /// Whether somebody who comes can be shown their view: others have the same, or there is room for everybody in it.
-    pub(crate) fn has_room(&self, feed: &StateFeed, viewer: Viewer, world: &World) -> bool {
+    pub(crate) fn has_room(&self, feed: &StateFeed, world: &World) -> bool {
         let most = self.characters + world.characters().len();
-        most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&feed.key(viewer))
+        most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&feed.key(None))
     }
 
     /// The map for a [`Scene`]: one for all tables, as long as it does not change.
@@ -174,8 +164,9 @@ impl Groups {
         Arc::clone(&self.map)
     }
 
-    /// The frames for a step and whether they need no others before; `None` if there is nothing to tell. Between two calls
-    /// of [`Groups::retire`] it is asked for each connection once.
+    /// The frames for a step and whether they need no others before; `None` if there is nothing to tell. `own` is the
+    /// character that a view around somebody is around. Between two calls of [`Groups::retire`] it is asked for each
+    /// connection once.
     ///
     /// # Errors
     /// More is in view than a frame can hold, or than there is room for beside the other views.
@@ -183,9 +174,9 @@ impl Groups {
         &mut self,
         feed: &mut StateFeed,
         scene: &Scene<'_>,
-        viewer: Viewer,
+        own: Option<CharacterId>,
     ) -> Result<Option<(Bytes, bool)>, NotShown> {
-        let key = feed.key(viewer);
+        let key = feed.key(own);
         let lens = key.sight.lens(scene.world);
         let group = self.group(key, scene, &lens)?;
         let (told, frames, whole) = if group.table.tick() == scene.tick {
@@ -226,17 +217,6 @@ impl Groups {
         self.characters = characters;
         Ok(self.groups.entry(key).or_insert(group))
     }
-}
-
-/// What is in view while no step runs: a whole state without events, after which the group's next one is whole, too.
-///
-/// # Errors
-/// More is in view than a frame can hold.
-pub(crate) fn still(feed: &mut StateFeed, scene: &Scene<'_>, viewer: Viewer) -> Result<Bytes, NotShown> {
-    let key = feed.key(viewer);
-    feed.told = Told::Begun(key);
-    let table = Table::new(scene, &key.sight.lens(scene.world));
-    Ok(frame::encode_server(&table.whole(key.packed))?)
 }
 
 impl Group {

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
+use protocol::Code;
 use protocol::message::Short;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::micros;
 use crate::location::Input;
 use crate::location::operator::{Asked, Reply, ReplyTo, Request};
-use crate::location::outbox::Outbox;
+use crate::location::outbox::{Outbox, Parcel};
 use crate::location::status::Status;
 
 /// What a connection sends to its location.
@@ -20,9 +21,34 @@ pub(crate) struct Envelope {
     /// What happened.
     pub(crate) input: Input,
     /// With [`Input::Enter`]: where the replies go.
-    pub(crate) outbox: Option<Arc<Outbox>>,
+    pub(crate) entrant: Option<Entrant>,
     /// Given back when the location has taken the input: so a connection is read only as fast as it is understood.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Somebody who asks for admission. If nobody takes it, because the location has ended or ends before it comes to that, being
+/// dropped tells it so.
+pub(crate) struct Entrant(Option<Arc<Outbox>>);
+
+impl Entrant {
+    /// Who is answered through this outbox.
+    pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
+        Self(Some(outbox))
+    }
+
+    /// The location answers.
+    pub(crate) fn taken(mut self) -> Arc<Outbox> {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl Drop for Entrant {
+    fn drop(&mut self) {
+        if let Some(outbox) = self.0.take() {
+            let (code, message) = (Code::REJECT_DRAINING, "the daemon ends");
+            outbox.push(Parcel::Reject { code, message }, Instant::now());
+        }
+    }
 }
 
 /// How connections reach a location.
@@ -49,14 +75,14 @@ impl Handle {
     pub(crate) fn send(&self, input: Input) {
         self.send_envelope(Envelope {
             input,
-            outbox: None,
+            entrant: None,
             permit: None,
         });
     }
 
     /// Hands something over; lost if the location has ended.
     pub(crate) fn send_envelope(&self, envelope: Envelope) {
-        // A location that has ended closes its connections: whoever sends will see that.
+        // A location that has ended closes its connections, and entrants are told: whoever sends will see that.
         let _ = self.inputs.send(envelope);
     }
 
@@ -71,6 +97,11 @@ impl Handle {
     /// What its connections count.
     pub(crate) fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
+    }
+
+    /// The location does not run any more, or not for now.
+    pub(super) fn ends(&self) {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 
     /// How the location stands.
@@ -130,5 +161,42 @@ impl Queue {
     /// Waits for the next thing; `None`: nobody can send any more.
     pub(crate) fn next(&self) -> Option<Envelope> {
         self.0.recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::message::Hello;
+    use sim::bounded::Text;
+
+    use super::*;
+    use crate::location::outbox::End;
+    use crate::location::{ConnectionId, Visitor};
+
+    fn enter(handle: &Handle) -> Arc<Outbox> {
+        let outbox = Arc::new(Outbox::new());
+        handle.send_envelope(Envelope {
+            input: Input::Enter {
+                connection: ConnectionId(1),
+                hello: Box::new(Hello::new(Short::default(), Text::default())),
+                visitor: Visitor::default(),
+                token: [0; 16],
+            },
+            entrant: Some(Entrant::new(Arc::clone(&outbox))),
+            permit: None,
+        });
+        outbox
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_a_location_that_has_ended_is_told_so() {
+        let (handle, queue) = channel(Instant::now());
+        let before = enter(&handle);
+        drop(queue);
+        let after = enter(&handle);
+        for outbox in [before, after] {
+            let end = outbox.batch().await.end;
+            assert_eq!(end, Some(End::Reject(Code::REJECT_DRAINING, "the daemon ends")));
+        }
     }
 }

@@ -32,7 +32,7 @@ use protocol::Code;
 use sim::Phase;
 
 use self::delivery::{Delivered, Release, Times, give_up};
-pub(crate) use self::handle::{Envelope, Handle, Queue, Traffic, channel};
+pub(crate) use self::handle::{Entrant, Envelope, Handle, Queue, Traffic, channel};
 pub(crate) use self::report::{Report, TICK_US_MAX};
 use super::investigator::{self, Folder, Question};
 use super::outbox::{Outbox, Parcel};
@@ -124,13 +124,15 @@ pub(crate) fn run(
 ) -> Result<Report, Failed> {
     let mut task = Task::new(start, journal, settings, handle, queue)?;
     // What a panic leaves half done is thrown away with the task; the next one starts from the journal.
-    match catch_unwind(AssertUnwindSafe(|| task.run_to_end())) {
-        Ok(ended) => Ok(task.close(ended)?),
+    let result = match catch_unwind(AssertUnwindSafe(|| task.run_to_end())) {
+        Ok(ended) => task.close(ended).map_err(Failed::from),
         Err(panic) => {
             task.abandon();
             Err(Failed::Panicked(panic_message(panic.as_ref())))
         }
-    }
+    };
+    handle.ends();
+    result
 }
 
 struct Task<'a> {
@@ -409,9 +411,10 @@ impl<'a> Task<'a> {
             by_operator |= matches!(envelope.input, Input::Operator(_) | Input::Drain { .. });
             self.take(envelope);
             taken += 1;
-            // Nobody who asks makes a turn late. Where one is late already they are heard all the same.
+            // Nobody who asks makes a turn late. Where one is late already they are heard all the same. What comes after the end
+            // of a run is for the next one.
             let turn_is_due = !is_late && self.location.is_due(self.now_us());
-            next = if taken < INPUTS_AT_ONCE && !turn_is_due {
+            next = if taken < INPUTS_AT_ONCE && !turn_is_due && !self.location.run_ends() {
                 self.queue.try_recv().ok()
             } else {
                 None
@@ -426,8 +429,8 @@ impl<'a> Task<'a> {
     }
 
     fn take(&mut self, envelope: Envelope) {
-        if let (Input::Enter { connection, .. }, Some(outbox)) = (&envelope.input, envelope.outbox) {
-            self.outboxes.insert(*connection, outbox);
+        if let (Input::Enter { connection, .. }, Some(entrant)) = (&envelope.input, envelope.entrant) {
+            self.outboxes.insert(*connection, entrant.taken());
         }
         let now_us = self.now_us();
         self.location.take(envelope.input, now_us, &mut self.outputs);
