@@ -24,8 +24,9 @@ use sim::{CHARACTERS_MAX, CharacterId, Event, MapState, World};
 use self::table::Table;
 use self::view::{Lens, Sight};
 
-/// Characters in all tables together; of one table there is one for each group.
+/// Characters in the tables of all groups together: memory of the location, and time of its turns.
 pub(crate) const CHARACTERS_SHOWN_MAX: usize = 16 * CHARACTERS_MAX;
+
 /// Time between two changes of a view, µs.
 const VIEW_CHANGE_US: u64 = 1_000_000;
 
@@ -200,13 +201,17 @@ impl Groups {
         self.characters = self.groups.values().map(|group| group.table.len()).sum();
     }
 
-    /// The group of this key, at the step of the scene. One for which there is no room any more is forgotten.
+    /// The group of this key, at the step of the scene. One that has grown beyond the room there is is forgotten.
     fn group(&mut self, key: Key, scene: &Scene<'_>, lens: &Lens) -> Result<&mut Group, NotShown> {
         let group = match self.groups.remove(&key) {
             Some(mut group) => {
                 self.characters -= group.table.len();
                 group.go_on(scene, lens, key);
                 group
+            }
+            // Judged before its table is made: many may be waiting for the same.
+            None if self.characters + lens.count(scene.world) > CHARACTERS_SHOWN_MAX => {
+                return Err(NotShown::NoRoom);
             }
             None => Group::new(scene, lens, key),
         };

@@ -68,6 +68,14 @@ impl Lens {
         }
     }
 
+    /// How many are in view.
+    pub(super) fn count(&self, world: &World) -> usize {
+        let characters = world.characters().iter();
+        characters
+            .filter(|character| self.sees(character.position))
+            .count()
+    }
+
     /// Events of those in view, now or as told before; what concerns nobody only where everything is in view.
     pub(super) fn shows(&self, event: &Event, world: &World, was_told: impl Fn(CharacterId) -> bool) -> bool {
         if self.sight == Sight::All {
