@@ -3,6 +3,7 @@
 use tempfile::tempdir;
 
 use crate::harness::{lockstepd, run, text};
+use crate::pages::TOWN;
 
 #[test]
 fn every_problem_of_a_configuration_is_explained() {
@@ -38,11 +39,79 @@ fn every_problem_of_a_configuration_is_explained() {
     );
 }
 
+/// Whatever the one refuses the other refuses too, with the same words.
+#[test]
+fn what_check_accepts_serve_accepts() {
+    let folder = tempdir().expect("a folder");
+    let file = folder.path().join("lockstepd.toml");
+    std::fs::create_dir(folder.path().join("broken")).expect("a folder");
+    std::fs::write(folder.path().join("broken/bans.json"), "[").expect("a file");
+    let twice = format!("[locations]\nfiles = [\"{TOWN}\", \"{TOWN}\"]\n");
+    for (text_of_file, expected) in [
+        (
+            "[http]\ntoken = \"short\"\n",
+            "line 2: http.token: a text of 16 to 256 bytes",
+        ),
+        (
+            "[admission]\naudience = \"\"\n",
+            "line 2: admission.audience: a text of 1 to 64",
+        ),
+        (
+            "[admission]\ntlsCertificate = \"a.pem\"\n",
+            "line 2: admission.tlsCertificate: admission.tlsKey is missing",
+        ),
+        (
+            "[log]\nlevel = \"a=b=c\"\n",
+            "line 2: log.level: levels are expected",
+        ),
+        (
+            "[server]\nlisten = \"0.0.0.0:7777\"\n",
+            "line 2: server.listen: 0.0.0.0:7777: others can reach it",
+        ),
+        (
+            twice.as_str(),
+            "line 2: locations.files: two locations are called town",
+        ),
+        (
+            "[[location]]\nidle = \"hold\"\n",
+            "line 1: location.file: it is missing",
+        ),
+        (
+            "[admission]\nticketKeys = [\"none.pem\"]\n",
+            "line 2: admission.ticketKeys: ",
+        ),
+        (
+            "[admission]\ntlsKey = \"a.pem\"\ntlsCertificate = \"a.pem\"\n",
+            "line 3: admission.tlsCertificate: ",
+        ),
+        ("[journal]\ndataDir = \"broken\"\n", "line 2: journal.dataDir: "),
+    ] {
+        std::fs::write(&file, text_of_file).expect("a file");
+        let file = file.to_str().expect("a UTF-8 path");
+        let told =
+            [(vec!["check", file], 2), (vec!["serve", "--config", file], 78)].map(|(arguments, status)| {
+                let output = run(&arguments);
+                let stderr = text(&output.stderr);
+                assert_eq!(output.status.code(), Some(status), "{text_of_file}: {stderr}");
+                assert!(
+                    stderr.contains(&format!("error: {file}: {expected}")),
+                    "{text_of_file}: {stderr}"
+                );
+                stderr
+            });
+        assert_eq!(told[0], told[1], "{text_of_file}");
+    }
+}
+
 #[test]
 fn the_effective_configuration_says_where_it_came_from() {
     let folder = tempdir().expect("a folder");
     let file = folder.path().join("lockstepd.toml");
-    std::fs::write(&file, "[http]\ntoken = \"secret\"\n[log]\nlevel = \"debug\"\n").expect("a file");
+    std::fs::write(
+        &file,
+        "[http]\ntoken = \"secret secret secret\"\n[log]\nlevel = \"debug\"\n",
+    )
+    .expect("a file");
     let output = lockstepd(&["serve", "--print-config", "--listen", "127.0.0.1:9", "--config"])
         .arg(&file)
         .env("LOCKSTEPD_JOURNAL__DURABILITY", "os")

@@ -19,8 +19,8 @@ use crate::serve::ANY_PORT;
 const EVERYWHERE: &str = "0.0.0.0:0";
 const TOKEN: &str = "a-token-of-thirty-two-letters-ab";
 
-/// One request over TLS from an address of this machine; status and body.
-fn ask(http: SocketAddr, chain: &Path, from: u8, page: &str, headers: &str) -> (u16, String) {
+/// One call (method and page) over TLS from an address of this machine; status and answer.
+fn ask(http: SocketAddr, chain: &Path, from: u8, call: &str, headers: &str) -> (u16, String) {
     let mut authorities = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(chain).expect("certificates") {
         authorities
@@ -44,7 +44,7 @@ fn ask(http: SocketAddr, chain: &Path, from: u8, page: &str, headers: &str) -> (
     let mut stream = StreamOwned::new(connection, socket);
     write!(
         stream,
-        "GET {page} HTTP/1.1\r\nhost: {there}\r\n{headers}connection: close\r\n\r\n"
+        "{call} HTTP/1.1\r\nhost: {there}\r\n{headers}connection: close\r\n\r\n"
     )
     .expect("a socket");
     let mut answer = Vec::new();
@@ -73,12 +73,16 @@ fn whoever_has_no_token_is_locked_out_address_by_address() {
     assert!(run(&["ticket", "key", path(&keys)]).status.success());
     let public = folder.path().join("tickets.pem.pub");
     let flags = [&flags[..], &["--ticket-key", path(&public)]].concat();
-    let variables = [("LOCKSTEPD_HTTP__TOKEN_FILE", path(&token))];
+    let admin = "https://admin.example.org";
+    let variables = [
+        ("LOCKSTEPD_HTTP__TOKEN_FILE", path(&token)),
+        ("LOCKSTEPD_HTTP__ORIGINS", admin),
+    ];
     let daemon = Daemon::start_with(&folder.path().join("data"), ANY_PORT, &flags, &variables);
     let http = daemon.http.expect("pages were asked for");
     let right = format!("authorization: Bearer {TOKEN}\r\n");
     let check = |from: u8, page: &str, headers: &str, expected: u16, says: &str| {
-        let (status, answer) = ask(http, &chain, from, page, headers);
+        let (status, answer) = ask(http, &chain, from, &format!("GET {page}"), headers);
         assert_eq!(status, expected, "{page} {headers}: {answer}");
         assert!(answer.contains(says), "{page}: {answer}");
     };
@@ -101,6 +105,35 @@ fn whoever_has_no_token_is_locked_out_address_by_address() {
     check(2, "/api/bans", &right, 429, "locked for a minute");
     check(2, "/livez", "", 200, "\"ok\":true");
     check(1, "/api/bans", &right, 200, "[]");
+    // A page that may call is told so, also before it does; the token is asked for all the same.
+    let origin = format!("origin: {admin}\r\n");
+    let told = format!("access-control-allow-origin: {admin}\r\n");
+    check(1, "/api/locations", &format!("{right}{origin}"), 200, &told);
+    check(1, "/api/locations", &origin, 401, &told);
+    let before = format!("{origin}access-control-request-method: POST\r\n");
+    let (status, answer) = ask(http, &chain, 1, "OPTIONS /api/drain", &before);
+    assert_eq!(status, 204, "{answer}");
+    for says in [
+        told.as_str(),
+        "access-control-allow-methods: GET, POST\r\n",
+        "access-control-allow-headers: authorization, content-type, lockstepd-actor\r\n",
+        "vary: Origin\r\n",
+    ] {
+        assert!(answer.contains(says), "{says}: {answer}");
+    }
+    // Another token takes the place of the first at some time after the signal.
+    let another = format!("{TOKEN}-another");
+    fs::write(&token, &another).expect("a file");
+    daemon.signal("HUP");
+    while ask(http, &chain, 3, "GET /api/bans", &right).0 == 200 {}
+    check(3, "/api/bans", &right, 401, "not the token");
+    check(
+        3,
+        "/api/bans",
+        &format!("authorization: Bearer {another}\r\n"),
+        200,
+        "[]",
+    );
     // What is no TLS is no HTTP either.
     let plain = crate::pages::try_request(SocketAddr::from((IpAddr::from([127, 0, 0, 1]), http.port())));
     assert!(!plain.contains("200 OK"), "{plain}");
@@ -123,7 +156,8 @@ fn pages_beyond_this_machine_need_token_and_tls() {
         assert!(stderr.contains(words), "{flags:?}: {stderr}");
         assert!(!data.exists(), "nothing is begun");
     };
-    check(&[], TOKEN, "--http 0.0.0.0:0");
+    check(&[], TOKEN, "--http: 0.0.0.0:0: others can reach it");
+    check(&["--insecure"], "", "there is no token: set http.tokenFile");
     check(&["--tls", "proxy"], TOKEN, "there is no ticket key");
     check(&["--insecure"], "short", "16");
     let key = folder.path().join("tickets.pem");
@@ -133,4 +167,21 @@ fn pages_beyond_this_machine_need_token_and_tls() {
     check(&keys, TOKEN, "there is no TLS");
     let proxied = [&keys[..], &["--tls", "proxy"]].concat();
     check(&proxied, "", "there is no token: set http.tokenFile");
+}
+
+#[test]
+fn the_address_of_the_pages_says_how_they_are_called() {
+    let folder = tempdir().expect("a folder");
+    let (chain, key) = certificate(folder.path());
+    let check = |flags: &[&str], says: &str| {
+        let data = folder.path().join("data");
+        let arguments = ["serve", "--listen", ANY_PORT, "--http", ANY_PORT, "--ticks", "1"];
+        let output = run(&[&arguments[..], &["--data-dir", path(&data)], flags].concat());
+        let printed = text(&output.stdout);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(printed.contains(says), "{flags:?}: {printed}");
+    };
+    check(&[], "admin, health and metrics on http://127.0.0.1:");
+    let tls = ["--tls-cert", path(&chain), "--tls-key", path(&key)];
+    check(&tls, "admin, health and metrics on https://127.0.0.1:");
 }

@@ -1,6 +1,7 @@
 //! What a log holds, and what it never holds (spec 10, "Logs").
 
 use std::fs::{self, File};
+use std::path::Path;
 
 use protocol::Code;
 use protocol::message::{Hello, Role};
@@ -131,11 +132,19 @@ fn nothing_that_admits_anybody_is_in_a_log() {
 fn a_reload_says_what_it_took_and_what_it_cannot() {
     let folder = tempdir().expect("a folder");
     let (file, data) = (folder.path().join("log"), folder.path().join("data"));
-    let settings = folder.path().join("lockstepd.toml");
+    let (settings, location) = (
+        folder.path().join("lockstepd.toml"),
+        folder.path().join("town.json"),
+    );
+    fs::create_dir(folder.path().join("maps")).expect("a folder");
+    fs::copy(TOWN, &location).expect("a file");
+    let map = Path::new(TOWN).with_file_name("maps/town.json");
+    fs::copy(map, folder.path().join("maps/town.json")).expect("a file");
     fs::write(&settings, "[locations]\nplayersMax = 5\n").expect("a file");
     let mut command = lockstepd(&["serve", "--json", "--listen", ANY_PORT, "--log-format", "json"]);
     command
         .args(["--config", path(&settings), "--data-dir", path(&data)])
+        .args(["--location", path(&location)])
         .stderr(File::create(&file).expect("a file"));
     let daemon = Daemon::launch(&mut command).expect("it listens");
     let reload = |text: &str, expected: &[(&str, &str)]| {
@@ -178,5 +187,17 @@ fn a_reload_says_what_it_took_and_what_it_cannot() {
             "line 2: journal.intervallMs: no such key (did you mean intervalMs)",
         )],
     );
+    // What runs stays what it is; what a restart would find is said.
+    let text = fs::read_to_string(&location).expect("a file");
+    fs::write(&location, format!("{text}\n")).expect("a file");
+    reload(
+        "",
+        &[(
+            "",
+            "the location's files have changed, but only a restart takes them",
+        )],
+    );
+    fs::write(&location, "{}").expect("a file");
+    reload("", &[("", "and a restart would refuse them: ")]);
     daemon.terminate();
 }

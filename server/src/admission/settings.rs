@@ -3,8 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
-
 /// Who may come in and how (spec 4.5).
 #[derive(Clone, Debug)]
 pub(crate) struct AdmissionSettings {
@@ -66,22 +64,26 @@ impl AdmissionSettings {
     ///
     /// # Errors
     /// Others can reach it, and there is no ticket key or no TLS; says what to do.
-    pub(crate) fn check_address(&self, flag: &str, address: SocketAddr) -> anyhow::Result<()> {
+    pub(crate) fn check_address(&self, address: SocketAddr) -> Result<(), String> {
         let loopback = address.ip().to_canonical().is_loopback();
         let (keys, tls) = (!self.ticket_keys.is_empty(), self.tls != TlsSettings::Off);
         let missing = match (keys, tls) {
             _ if loopback || self.insecure => return Ok(()),
             (true, true) => return Ok(()),
             (false, false) => {
-                "there is no ticket key and no TLS: give --ticket-key, and --tls-cert with --tls-key"
+                "there is no ticket key and no TLS: give --ticket-key, and --tls-cert with --tls-key (admission.ticketKeys, \
+                 tlsCertificate and tlsKey)"
             }
-            (false, true) => "there is no ticket key: give --ticket-key (`lockstepd ticket key` makes one)",
+            (false, true) => {
+                "there is no ticket key: give --ticket-key (admission.ticketKeys); `lockstepd ticket key` makes one"
+            }
             (true, false) => {
-                "there is no TLS: give --tls-cert with --tls-key, or --tls proxy if something in front ends it"
+                "there is no TLS: give --tls-cert with --tls-key (admission.tlsCertificate and tlsKey), or --tls proxy if \
+                 something in front ends it"
             }
         };
-        Err(anyhow!(
-            "{flag} {address}: others can reach it, and {missing}; --insecure does without"
+        Err(format!(
+            "{address}: others can reach it, and {missing}; --insecure does without"
         ))
     }
 }
@@ -101,10 +103,7 @@ mod tests {
                 limits: ConnectionLimits::default(),
             };
             let address = address.parse().expect("an address");
-            let refusal = settings
-                .check_address("--listen", address)
-                .err()
-                .map(|error| error.to_string());
+            let refusal = settings.check_address(address).err();
             match expected {
                 None => assert_eq!(refusal, None),
                 Some(word) => assert!(refusal.is_some_and(|text| text.contains(word)), "{word}"),

@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use protocol::message::TEXT_BYTES_MAX;
 
 use super::ticket::RoleName;
-use crate::admission::{AdmissionSettings, ConnectionLimits, TlsSettings};
-use crate::config::{Config, Value};
+use crate::config::Value;
 use crate::location::OnLeave;
 
 /// Who may come in
@@ -30,7 +28,7 @@ pub(crate) struct AdmissionArguments {
     /// `proxy`: something in front ends TLS, and all connections come from there
     #[arg(long, value_name = "WHERE", value_enum)]
     tls: Option<TlsWhere>,
-    /// Listen beyond this machine without tickets or without encryption
+    /// Listen beyond this machine without tickets or without encryption; the admin pages want their token all the same
     #[arg(long)]
     insecure: bool,
     /// Who may have the Lockstep feed, and with it the whole World [default: player,bot,watcher,admin]
@@ -95,59 +93,6 @@ impl AdmissionArguments {
         ];
         let set = |(path, value): (&'static str, Option<Value>)| Some((path, value?));
         flags.into_iter().filter_map(set).collect()
-    }
-}
-
-/// The configuration as plain values.
-///
-/// # Errors
-/// A certificate without its key, or a key without its certificate.
-pub(crate) fn settings(config: &Config) -> anyhow::Result<AdmissionSettings> {
-    let path = |key: &str| config.text(key).map(PathBuf::from);
-    let behind_proxy = config.text("admission.tls") == Some("proxy");
-    let tls = match (path("admission.tlsCertificate"), path("admission.tlsKey")) {
-        (Some(_), Some(_)) if behind_proxy => {
-            return Err(anyhow!(
-                "admission.tls is \"proxy\", so the daemon needs no certificate"
-            ));
-        }
-        (Some(certificate), Some(key)) => TlsSettings::Files { certificate, key },
-        (None, None) if behind_proxy => TlsSettings::Proxy,
-        (None, None) => TlsSettings::Off,
-        _ => {
-            return Err(anyhow!(
-                "admission.tlsCertificate and admission.tlsKey belong together"
-            ));
-        }
-    };
-    Ok(AdmissionSettings {
-        ticket_keys: config
-            .list("admission.ticketKeys")
-            .iter()
-            .map(PathBuf::from)
-            .collect(),
-        audience: config.text("admission.audience").unwrap_or(AUDIENCE).to_owned(),
-        tls,
-        insecure: config.boolean("admission.insecure"),
-        limits: limits(config, behind_proxy),
-    })
-}
-
-fn limits(config: &Config, behind_proxy: bool) -> ConnectionLimits {
-    let usual = ConnectionLimits::default();
-    let connects = config.number("admission.connectsPerSecond");
-    let connects_per_second = connects.and_then(|connects| u32::try_from(connects).ok());
-    if behind_proxy {
-        // All come from one address.
-        return ConnectionLimits {
-            pending_per_address_max: usual.pending_max,
-            connects_per_second: Some(connects_per_second.unwrap_or(u32::MAX)),
-            ..usual
-        };
-    }
-    ConnectionLimits {
-        connects_per_second,
-        ..usual
     }
 }
 

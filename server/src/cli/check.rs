@@ -15,6 +15,7 @@ use super::question;
 use super::recorded;
 use super::simulate::read_commands;
 use crate::config::Config;
+use crate::daemon::Loaded;
 use crate::exit::{Failure, Status};
 use crate::journal::record::Record;
 use crate::journal::run;
@@ -39,7 +40,8 @@ Examples:
 
 Recognised: configuration (.toml), location (.json), polygon map (.json), baked grid (.txt), MovingAI octile map (.map)
 and scenarios (.scen), command file and query file (.jsonl), obstacles (.json, an array), journal (.lsj, .lsj.zst or a
-folder).
+folder). A configuration is checked as `serve --config` takes it, with its environment (LOCKSTEPD_SECTION__KEY) and
+every file that it names.
 Exit status 2 if a file has a problem, 65 if a journal is damaged.";
 
 /// Keys that only a location file has.
@@ -172,23 +174,11 @@ fn check(path: &Path) -> anyhow::Result<String> {
     }
 }
 
-/// A configuration alone, without the environment, and the location files that it names.
+/// A configuration as `serve` takes it in this environment without flags, and all files that it names.
 fn check_config(path: &Path) -> anyhow::Result<String> {
-    let config = Config::of_file(path)?;
-    let mut problems = Problems::new();
-    let mut names = Vec::new();
-    for location in config.locations() {
-        let files = match &location.file {
-            Some(file) => LocationFiles::read(file),
-            None => Ok(LocationFiles::demo()),
-        };
-        match files.and_then(|files| files.definition(location.tick_rate, location.bots)) {
-            Ok(definition) => names.push(definition.name().to_owned()),
-            Err(more) => problems.append(more),
-        }
-    }
-    let what = format!("configuration, locations {}", names.join(", "));
-    Ok(problems.or_else(|| what)?)
+    let checked = Config::load(Some(path), Vec::new())?.check()?;
+    let names: Vec<&str> = checked.locations.iter().map(Loaded::name).collect();
+    Ok(format!("configuration, locations {}", names.join(", ")))
 }
 
 /// A location, a polygon map or an array of obstacles.

@@ -1,7 +1,9 @@
 //! Every key of the configuration, once: its place, its limits, its default, its flag.
 //!
 //! A new key is a line here, a line in `config/lockstepd.toml` (a test compares them) and its use where the daemon's
-//! settings are made: `Config::locations`, or `cli::serve`.
+//! settings are made: in `config::settings`.
+
+use protocol::message::TEXT_BYTES_MAX;
 
 use crate::journal::policy;
 
@@ -43,10 +45,12 @@ pub(crate) enum Kind {
     Paths,
     /// Some of these.
     Choices(&'static [&'static str]),
-    /// At most so many bytes.
-    Text(usize),
-    /// Texts.
-    Texts,
+    /// From so many to so many bytes.
+    Text(usize, usize),
+    /// What is logged: levels, also by module, in at most so many bytes.
+    Filter(usize),
+    /// Web pages, as browsers name them: `https://admin.example.org`.
+    Origins,
 }
 
 /// Table whose keys every `[[location]]` may have too.
@@ -57,6 +61,10 @@ pub(crate) const LOCATION: &str = "location";
 pub(crate) const LOCATION_FILE: Key = key(LOCATION, "file", Kind::Path, "");
 /// Locations of one daemon.
 pub(crate) const LOCATIONS_MAX: usize = 64;
+/// Bytes of a token for the admin pages, so that it cannot be guessed.
+pub(crate) const TOKEN_BYTES_MIN: usize = 16;
+/// Bytes of a token at most.
+pub(crate) const TOKEN_BYTES_MAX: usize = 256;
 
 /// What may be commanded, as lists of roles say it; in the order of `protocol::message::Role`.
 pub(crate) const ROLES: [&str; 4] = ["player", "bot", "watcher", "admin"];
@@ -66,7 +74,13 @@ pub(crate) const KEYS: &[Key] = &[
     key("server", "listen", Kind::Address, "\"127.0.0.1:7777\"").flag("--listen"),
     key("server", "drainSeconds", Kind::Number(0, 600), "0"),
     key("admission", "ticketKeys", Kind::Paths, "[]").flag("--ticket-key"),
-    key("admission", "audience", Kind::Text(64), "\"lockstepd\"").flag("--audience"),
+    key(
+        "admission",
+        "audience",
+        Kind::Text(1, TEXT_BYTES_MAX),
+        "\"lockstepd\"",
+    )
+    .flag("--audience"),
     key(
         "admission",
         "tls",
@@ -79,9 +93,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("admission", "insecure", Kind::Boolean, "false").flag("--insecure"),
     key("admission", "connectsPerSecond", Kind::Number(1, 1_000_000), "").flag("--connects-per-second"),
     key("http", "listen", Kind::AddressOrOff, "\"127.0.0.1:7780\"").flag("--http"),
-    key("http", "token", Kind::Text(256), "").secret(),
-    key("http", "tokenFile", Kind::Path, ""),
-    key("http", "origins", Kind::Texts, "[]"),
+    key("http", "token", Kind::Text(TOKEN_BYTES_MIN, TOKEN_BYTES_MAX), "")
+        .secret()
+        .reload(),
+    key("http", "tokenFile", Kind::Path, "").reload(),
+    key("http", "origins", Kind::Origins, "[]"),
     key("journal", "dataDir", Kind::Path, "\"data\"").flag("--data-dir"),
     key(
         "journal",
@@ -113,7 +129,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("journal", "keepHours", Kind::Number(1, 1_000_000), "").flag("--keep-hours"),
     key("journal", "keepMib", Kind::Number(1, 1_000_000_000), "").flag("--keep-mib"),
     key("log", "format", Kind::Choice(&["text", "json"]), "\"text\"").flag("--log-format"),
-    key("log", "level", Kind::Text(1024), "\"info\"").reload(),
+    key("log", "level", Kind::Filter(1024), "\"info\"").reload(),
     key(LOCATIONS, "files", Kind::Paths, "[]").flag("--location"),
     key(LOCATIONS, "tickRate", Kind::Number(1, 128), "").flag("--tick-rate"),
     key(LOCATIONS, "bots", Kind::Number(0, 16_384), "").flag("--bots"),

@@ -40,11 +40,11 @@ pub(super) fn from_file(name: &str, text: &str, problems: &mut Problems) -> Laye
         match value.get_ref() {
             DeValue::Array(tables) if section == keys::LOCATION => {
                 for table in tables {
-                    let entries = match table.get_ref() {
-                        DeValue::Table(table) => file.location(table),
-                        _ => continue,
-                    };
-                    layer.locations.push(entries);
+                    let start = table.span().start;
+                    match table.get_ref() {
+                        DeValue::Table(table) => layer.locations.push(file.location(start, table)),
+                        _ => file.problem(start, section, "a table is expected".to_owned()),
+                    }
                 }
             }
             DeValue::Table(table) if keys::of_section(section).next().is_some() => {
@@ -129,9 +129,12 @@ impl File<'_> {
         entries
     }
 
-    fn location(&mut self, table: &DeTable<'_>) -> Vec<(&'static Key, Entry)> {
+    fn location(&mut self, start: usize, table: &DeTable<'_>) -> Vec<(&'static Key, Entry)> {
         static FILE: Key = keys::LOCATION_FILE;
         let known: Vec<&'static Key> = keys::of_location().chain([&FILE]).collect();
+        if !table.contains_key(FILE.name) {
+            self.problem(start, &FILE.path(), "it is missing: which location?".to_owned());
+        }
         self.table(keys::LOCATION, table, &known)
     }
 

@@ -2,31 +2,30 @@
 //!
 //! ```text
 //! lockstepd.toml ─┐
-//! LOCKSTEPD_…     ├─▶ Config (every key: its value and where it came from) ─▶ daemon::Settings
+//! LOCKSTEPD_…     ├─▶ Config (every key: its value and where it came from) ─▶ daemon::Checked
 //! flags ──────────┘
 //! ```
 //!
 //! There is one table of keys ([`keys::KEYS`]); files, environment, flags, `--print-config`, reloading and the tests of
-//! the documents all go by it.
+//! the documents all go by it. What a key may be by itself is checked when a layer is read, what several may be together
+//! in [`settings`]: `lockstepd check` and `serve` say the same.
 
 pub(crate) mod keys;
 mod layers;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nav::Problems;
-use protocol::message::Role;
 
-use self::keys::{KEYS, Key, LOCATIONS, LOCATIONS_MAX};
+use self::keys::{KEYS, Key, LOCATIONS};
 use self::layers::Layer;
 pub(crate) use self::value::Value;
-use crate::daemon::LocationSettings;
-use crate::location::{Idle, OnLeave, Rules};
 
 /// Bytes of a configuration file.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -38,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) source: Source,
 }
 
-/// Where a value came from.
+/// Where a value came from, in the order of the layers: a later one wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Nobody said anything.
@@ -54,6 +53,28 @@ pub(crate) enum Source {
     Variable(String),
     /// A flag.
     Flag(&'static str),
+}
+
+impl Source {
+    /// Where among the layers.
+    fn layer(&self) -> u8 {
+        match self {
+            Self::Default => 0,
+            Self::File { .. } => 1,
+            Self::Variable(_) => 2,
+            Self::Flag(_) => 3,
+        }
+    }
+
+    /// A problem of the key that was set here.
+    fn problem(&self, path: &str, rule: impl Into<String>, problems: &mut Problems) {
+        match self {
+            Self::Default => problems.push(path, "", rule),
+            Self::File { name, line } => problems.push(name, format!("line {line}: {path}"), rule),
+            Self::Variable(name) => problems.push(name, "", rule),
+            Self::Flag(flag) => problems.push(flag, "", rule),
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -104,10 +125,9 @@ impl Config {
                         source: Source::Flag(flag),
                     },
                 ),
-                Err(rule) => problems.push(flag, "", rule),
+                Err(rule) => Source::Flag(flag).problem(path, rule, &mut problems),
             }
         }
-        config.check_locations(&mut problems);
         problems.or_else(|| config)
     }
 
@@ -123,32 +143,24 @@ impl Config {
         Self::layered(file, environment, flags)
     }
 
-    /// What a file says by itself.
-    ///
-    /// # Errors
-    /// A file that cannot be read; every problem in it.
-    pub(crate) fn of_file(path: &Path) -> Result<Self, Problems> {
-        let (name, text) = read(path)?;
-        Self::layered(Some((&name, &text)), std::iter::empty(), Vec::new())
+    /// A key's value and where it came from.
+    fn entry(&self, path: &str) -> &Entry {
+        self.entries.get(path).expect("every key has an entry")
     }
 
     /// The value of a key.
     fn value(&self, path: &str) -> &Value {
-        let entry = self.entries.get(path).expect("every key has an entry");
-        &entry.value
+        &self.entry(path).value
     }
 
     /// Text behind a key; `None` where nothing is set.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        match self.value(path) {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        self.value(path).text()
     }
 
     /// A number; `None` where nothing is set.
     pub(crate) fn number(&self, path: &str) -> Option<u64> {
-        number(self.value(path))
+        self.value(path).number()
     }
 
     /// A boolean.
@@ -164,54 +176,6 @@ impl Config {
         }
     }
 
-    /// The locations in their order; one without a file, the demo, if none is named.
-    pub(crate) fn locations(&self) -> Vec<LocationSettings> {
-        let of = |own: &BTreeMap<&'static str, Entry>| {
-            let value = |name: &str| {
-                let entry = own.get(name).map(|entry| &entry.value);
-                entry.unwrap_or_else(|| self.value(&format!("{LOCATIONS}.{name}")))
-            };
-            let file = own.get("file").map(|entry| &entry.value);
-            LocationSettings {
-                file: match file {
-                    Some(Value::Text(path)) => Some(PathBuf::from(path)),
-                    _ => None,
-                },
-                tick_rate: number(value("tickRate")).and_then(|rate| u16::try_from(rate).ok()),
-                bots: number(value("bots")).and_then(|bots| u32::try_from(bots).ok()),
-                desync_reports_max: number(value("desyncReportsMax")).map_or(0, |reports| reports as u32),
-                shadow: *value("shadow") == Value::Boolean(true),
-                rules: Rules {
-                    players_max: number(value("playersMax")).map_or(usize::MAX, |players| players as usize),
-                    lockstep_roles: roles(value("lockstepRoles")),
-                    on_leave: match value("onLeave") {
-                        Value::Text(text) if text == "stay" => OnLeave::Stay,
-                        _ => OnLeave::Leave,
-                    },
-                    idle: match value("idle") {
-                        Value::Text(text) if text == "hold" => Idle::Hold {
-                            after_us: number(value("idleSeconds")).unwrap_or_default() * 1_000_000,
-                        },
-                        _ => Idle::Run,
-                    },
-                },
-            }
-        };
-        let files = self.list("locations.files").iter().map(|path| {
-            let entry = Entry {
-                value: Value::Text(path.clone()),
-                source: Source::Default,
-            };
-            of(&BTreeMap::from([("file", entry)]))
-        });
-        let mut locations: Vec<LocationSettings> = files.collect();
-        locations.extend(self.locations.iter().map(of));
-        if locations.is_empty() {
-            locations.push(of(&BTreeMap::new()));
-        }
-        locations
-    }
-
     /// Every key with its value and where it came from, as a configuration file; no secrets.
     pub(crate) fn print(&self) -> String {
         let mut printed = String::new();
@@ -222,8 +186,7 @@ impl Config {
                 let gap = if printed.is_empty() { "" } else { "\n" };
                 printed += &format!("{gap}[{section}]\n");
             }
-            let entry = self.entries.get(&key.path()).expect("every key has an entry");
-            printed += &line(key, entry);
+            printed += &line(key, self.entry(&key.path()));
         }
         for location in &self.locations {
             printed += "\n[[location]]\n";
@@ -284,17 +247,6 @@ impl Config {
         }
         self.entries.insert(key.path(), entry);
     }
-
-    fn check_locations(&self, problems: &mut Problems) {
-        let count = self.locations.len() + self.list("locations.files").len();
-        if count > LOCATIONS_MAX {
-            problems.push(
-                "configuration",
-                "",
-                format!("{count} locations, at most {LOCATIONS_MAX}"),
-            );
-        }
-    }
 }
 
 impl Default for Config {
@@ -334,26 +286,6 @@ fn read(path: &Path) -> Result<(String, String), Problems> {
     }
     let text = String::from_utf8(bytes).map_err(|_| Problems::one(&name, "", "not UTF-8"))?;
     Ok((name, text))
-}
-
-fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Number(number) => Some(*number),
-        _ => None,
-    }
-}
-
-fn roles(value: &Value) -> Vec<Role> {
-    let named = [Role::Player, Role::Bot, Role::Watcher, Role::Admin]
-        .into_iter()
-        .zip(keys::ROLES);
-    match value {
-        Value::List(items) => named
-            .filter(|(_, name)| items.iter().any(|item| item == name))
-            .map(|(role, _)| role)
-            .collect(),
-        _ => Vec::new(),
-    }
 }
 
 fn line(key: &Key, entry: &Entry) -> String {

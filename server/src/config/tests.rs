@@ -2,6 +2,7 @@
 
 use super::keys::{KEYS, Kind};
 use super::*;
+use crate::location::Idle;
 
 fn layered(
     file: &str,
@@ -84,10 +85,143 @@ fn every_problem_has_its_place_and_a_near_name() {
             "etc/lockstepd.toml: line 4: location.files: no such key (did you mean file)",
         ],
     );
+    check(
+        "[[location]]\nidle = \"hold\"\n[[location]]\nfile = 3\n",
+        &[],
+        &[
+            "etc/lockstepd.toml: line 1: location.file: it is missing: which location?",
+            "etc/lockstepd.toml: line 4: location.file: a path is expected",
+        ],
+    );
+    check(
+        "location = [3]\n[admission]\naudience = \"\"\n[log]\nlevel = \"a=b=c\"\n",
+        &[("LOCKSTEPD_HTTP__TOKEN", "short")],
+        &[
+            "etc/lockstepd.toml: line 1: location: a table is expected",
+            "etc/lockstepd.toml: line 3: admission.audience: a text of 1 to 64 bytes is expected",
+            "etc/lockstepd.toml: line 5: log.level: levels are expected, like \"info\" or \"info,lockstepd::session=debug\", \
+             in at most 1024 bytes",
+            "LOCKSTEPD_HTTP__TOKEN: a text of 16 to 256 bytes is expected",
+        ],
+    );
     let broken = layered("[server\nlisten = 3\n", &[], vec![])
         .expect_err("no TOML")
         .to_string();
     assert!(broken.starts_with("etc/lockstepd.toml: line 1: "), "{broken}");
+}
+
+/// What a browser would never say can never be meant.
+#[test]
+fn origins_are_as_browsers_name_them() {
+    let check = |origin: &str, good: bool| {
+        let read = layered(&format!("[http]\norigins = [\"{origin}\"]\n"), &[], vec![]);
+        assert_eq!(read.is_ok(), good, "{origin}");
+    };
+    for good in [
+        "https://admin.example.org",
+        "http://localhost:8080",
+        "http://[::1]:8080",
+        "https://192.0.2.1",
+        "tauri://localhost",
+    ] {
+        check(good, true);
+    }
+    for bad in [
+        "https://admin.example.org/",
+        "https://admin.example.org/page",
+        "https://Admin.example.org",
+        "https://admin.example.org:443",
+        "https://admin.example.org:",
+        "https://admin.example.org:08080",
+        "https://admin.example.org:99999",
+        "https://ann@admin.example.org",
+        "https://*.example.org",
+        "http://[::1",
+        "https://",
+        "admin.example.org",
+        "null",
+        "*",
+        "",
+    ] {
+        check(bad, false);
+    }
+}
+
+/// Each problem of several keys stands where the one was set that it is about.
+#[test]
+fn keys_that_do_not_go_together_are_refused() {
+    let check = |file: &str, variables: &[(&str, &str)], expected: &[&str]| {
+        let config = layered(file, variables, vec![]).unwrap_or_else(|problems| panic!("{file}: {problems}"));
+        let told = config.settings().err().map(|problems| problems.to_string());
+        let told = told.unwrap_or_default();
+        assert_eq!(told.lines().count(), expected.len(), "{file}: {told}");
+        for (line, expected) in told.lines().zip(expected) {
+            assert!(line.starts_with(expected), "{file}: {line}");
+        }
+    };
+    let token = ("LOCKSTEPD_HTTP__TOKEN", "a-token-of-thirty-two-letters-ab");
+    check(
+        "[admission]\ntlsCertificate = \"a\"\n[server]\nlisten = \"0.0.0.0:7777\"\n",
+        &[],
+        &[
+            "etc/lockstepd.toml: line 2: admission.tlsCertificate: admission.tlsKey is missing",
+            "etc/lockstepd.toml: line 4: server.listen: 0.0.0.0:7777: others can reach it, and there is no ticket key and",
+        ],
+    );
+    check(
+        "[admission]\ntls = \"proxy\"\ntlsKey = \"a\"\n",
+        &[("LOCKSTEPD_ADMISSION__TLS_CERTIFICATE", "b")],
+        &["LOCKSTEPD_ADMISSION__TLS_CERTIFICATE: admission.tls is \"proxy\""],
+    );
+    // Insecure is the game's port, and TLS of the pages; their token it is not.
+    let insecure = "[admission]\ninsecure = true\n[http]\nlisten = \"[::]:7780\"\n";
+    check(
+        insecure,
+        &[],
+        &["etc/lockstepd.toml: line 4: http.listen: [::]:7780: others can reach it, and there is no token"],
+    );
+    check(insecure, &[token], &[]);
+    check(
+        "[http]\ntokenFile = \"nowhere\"\ntoken = \"0123456789abcdef\"\n",
+        &[],
+        &["etc/lockstepd.toml: line 2: http.tokenFile: http.token is set, too"],
+    );
+    check(
+        "[http]\nlisten = \"0.0.0.0:7780\"\ntokenFile = \"nowhere\"\n[admission]\ninsecure = true\n",
+        &[],
+        &["etc/lockstepd.toml: line 3: http.tokenFile: etc/nowhere: cannot be read"],
+    );
+    let many = "[[location]]\nfile = \"a.json\"\n".repeat(65);
+    check(
+        &many,
+        &[],
+        &["etc/lockstepd.toml: line 130: location.file: 65 locations, at most 64"],
+    );
+}
+
+/// Of the token and its file the later layer holds.
+#[test]
+fn the_later_token_wins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("token");
+    std::fs::write(&file, "the-token-of-the-file\n").expect("a file");
+    let file = file.to_str().expect("a UTF-8 path");
+    let other = ("LOCKSTEPD_HTTP__TOKEN", "the-token-of-the-environment");
+    let check = |text: &str, variables: &[(&str, &str)], expected: &str| {
+        let config = layered(text, variables, vec![]).expect("nothing is wrong");
+        let settings = config.settings().unwrap_or_else(|problems| panic!("{problems}"));
+        let token = settings.http.and_then(|http| http.token);
+        assert_eq!(token.as_deref(), Some(expected), "{text} {variables:?}");
+    };
+    let named = format!("[http]\ntokenFile = \"{file}\"\n");
+    check(&named, &[], "the-token-of-the-file");
+    check(&named, &[other], "the-token-of-the-environment");
+    let written = "[http]\ntoken = \"the-token-of-the-configuration\"\n";
+    check(
+        written,
+        &[("LOCKSTEPD_HTTP__TOKEN_FILE", file)],
+        "the-token-of-the-file",
+    );
 }
 
 #[test]
@@ -118,7 +252,8 @@ fn locations_take_what_they_do_not_say_from_all() {
 
 #[test]
 fn secrets_are_not_printed() {
-    let config = layered("[http]\ntoken = \"hunter2\"\n", &[], vec![]).expect("nothing is wrong");
+    let config =
+        layered("[http]\ntoken = \"hunter2 hunter2 hunter2\"\n", &[], vec![]).expect("nothing is wrong");
     let printed = config.print();
     assert!(!printed.contains("hunter2"), "{printed}");
     assert!(
@@ -153,8 +288,12 @@ fn the_file_that_ships_is_the_defaults() {
         assert_eq!(line.starts_with('#'), key.default.is_empty(), "{line}");
         let about = section.split(line).next().unwrap_or_default();
         let about = about.rsplit("\n\n").next().unwrap_or_default();
-        if let Kind::Number(min, max) = key.kind {
-            let limits = format!("{min} to {max}");
+        let limits = match key.kind {
+            Kind::Number(min, max) => Some(format!("{min} to {max}")),
+            Kind::Text(min, max) => Some(format!("{min} to {max} bytes")),
+            _ => None,
+        };
+        if let Some(limits) = limits {
             assert!(
                 about.contains(&limits),
                 "{}: {limits} does not stand above it:\n{about}",

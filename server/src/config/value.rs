@@ -1,10 +1,11 @@
 //! What stands behind a key, checked against it.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
+use tracing_subscriber::EnvFilter;
 
 use super::keys::Kind;
 
@@ -39,12 +40,12 @@ impl Value {
                 let number = u64::from_str_radix(number.as_str(), number.radix());
                 Some(Self::Number(number.map_err(|_| expected(kind))?))
             }
-            (Kind::Paths | Kind::Texts | Kind::Choices(_), DeValue::Array(items)) => items
+            (Kind::Paths | Kind::Origins | Kind::Choices(_), DeValue::Array(items)) => items
                 .iter()
                 .map(|item| text(item.get_ref()))
                 .collect::<Option<Vec<String>>>()
                 .map(Self::List),
-            (Kind::Paths | Kind::Texts | Kind::Choices(_) | Kind::Boolean | Kind::Number(..), _) => None,
+            (Kind::Paths | Kind::Origins | Kind::Choices(_) | Kind::Boolean | Kind::Number(..), _) => None,
             (_, value) => text(value).map(Self::Text),
         };
         value.ok_or_else(|| expected(kind))?.checked(kind)
@@ -58,7 +59,7 @@ impl Value {
         let value = match kind {
             Kind::Boolean => text.parse().ok().map(Self::Boolean),
             Kind::Number(..) => text.parse().ok().map(Self::Number),
-            Kind::Paths | Kind::Texts | Kind::Choices(_) => {
+            Kind::Paths | Kind::Origins | Kind::Choices(_) => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Some(Self::List(items.map(str::to_owned).collect()))
             }
@@ -76,6 +77,22 @@ impl Value {
         Self::from_toml(kind, value.get_ref(), Path::new("")).expect("defaults are within their limits")
     }
 
+    /// A text; `None`: nothing is set.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A number; `None`: nothing is set.
+    pub(crate) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     pub(super) fn checked(self, kind: Kind) -> Result<Self, String> {
         let fits = match (kind, &self) {
             (_, Self::Unset) | (Kind::Boolean, Self::Boolean(_)) => true,
@@ -87,9 +104,17 @@ impl Value {
             (Kind::Address, Self::Text(text)) => text.parse::<SocketAddr>().is_ok(),
             (Kind::AddressOrOff, Self::Text(text)) => text == "off" || text.parse::<SocketAddr>().is_ok(),
             (Kind::Path, Self::Text(text)) => !text.is_empty() && !text.contains('\0'),
-            (Kind::Text(bytes_max), Self::Text(text)) => text.len() <= bytes_max,
-            (Kind::Paths | Kind::Texts, Self::List(items)) => {
+            (Kind::Text(bytes_min, bytes_max), Self::Text(text)) => {
+                (bytes_min..=bytes_max).contains(&text.len())
+            }
+            (Kind::Filter(bytes_max), Self::Text(text)) => {
+                text.len() <= bytes_max && EnvFilter::try_new(text).is_ok()
+            }
+            (Kind::Paths, Self::List(items)) => {
                 items.len() <= LIST_MAX && items.iter().all(|item| !item.is_empty() && !item.contains('\0'))
+            }
+            (Kind::Origins, Self::List(items)) => {
+                items.len() <= LIST_MAX && items.iter().all(|item| is_origin(item))
             }
             _ => false,
         };
@@ -138,7 +163,40 @@ fn expected(kind: Kind) -> String {
         }
         Kind::Path => "a path is expected".to_owned(),
         Kind::Paths => format!("a list of at most {LIST_MAX} paths is expected"),
-        Kind::Text(bytes_max) => format!("a text of at most {bytes_max} bytes is expected"),
-        Kind::Texts => format!("a list of at most {LIST_MAX} texts is expected"),
+        Kind::Text(bytes_min, bytes_max) => format!("a text of {bytes_min} to {bytes_max} bytes is expected"),
+        Kind::Filter(bytes_max) => format!(
+            "levels are expected, like \"info\" or \"info,lockstepd::session=debug\", in at most {bytes_max} bytes"
+        ),
+        Kind::Origins => format!(
+            "a list of at most {LIST_MAX} origins is expected, as browsers name them: like \"https://admin.example.org\" or \
+             \"http://localhost:8080\", in lower case, with nothing after it"
+        ),
     }
+}
+
+/// Whether a browser may name a page so: scheme and host in lower case, the port only where it is not the scheme's own.
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, authority)) = text.split_once("://") else {
+        return false;
+    };
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    let own_port = match scheme {
+        "http" => "80",
+        "https" => "443",
+        _ => "",
+    };
+    let of = |text: &str, more: &[u8]| {
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || more.contains(&byte);
+        !text.is_empty() && text.bytes().all(fits)
+    };
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = address.map_or_else(|| of(host, b"-._"), |address| address.parse::<Ipv6Addr>().is_ok());
+    let is_port = |port: &str| {
+        let number: Option<u16> = port.parse().ok();
+        port != own_port && number.is_some_and(|number| number.to_string() == port)
+    };
+    of(scheme, b"+-.") && is_host && port.is_none_or(is_port)
 }

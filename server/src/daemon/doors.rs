@@ -1,14 +1,11 @@
 //! Who comes in: what an operator can change while the daemon runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use anyhow::Context;
 
 use super::{Directory, Settings};
 use crate::admission::bans::{self, Ban, Bans};
 use crate::admission::{Admission, TlsSettings, unix_seconds};
-use crate::exit::{Status, WithStatus};
 use crate::location::Input;
 use crate::tls::Tls;
 
@@ -29,31 +26,29 @@ impl Doors {
     /// Reads them.
     ///
     /// # Errors
-    /// A file that cannot be read or understood (78).
-    pub(super) fn load(settings: &Settings) -> anyhow::Result<Self> {
-        let admission = Admission::load(&settings.admission).context("ticket key");
-        let tls = match &settings.admission.tls {
-            TlsSettings::Files { certificate, key } => {
-                let tls = Tls::load(certificate.clone(), key.clone()).context("TLS");
-                Some(Arc::new(tls.with_status(Status::Refused)?))
+    /// What cannot be read or understood, each with the key of the configuration that names it.
+    pub(crate) fn load(settings: &Settings) -> Result<Self, Vec<(&'static str, anyhow::Error)>> {
+        let admission = Admission::load(&settings.admission);
+        let tls = load_tls(settings);
+        let bans = Bans::load(&settings.journal.data_dir);
+        match (admission, tls, bans) {
+            (Ok(admission), Ok((tls, http_tls)), Ok(bans)) => Ok(Self {
+                admission: Arc::new(admission),
+                tls,
+                bans: Arc::new(Mutex::new(Arc::new(bans))),
+                changing: Mutex::new(()),
+                http_tls,
+            }),
+            (admission, tls, bans) => {
+                let errors = [
+                    ("admission.ticketKeys", admission.err()),
+                    ("admission.tlsCertificate", tls.err()),
+                    ("journal.dataDir", bans.err()),
+                ];
+                let of_key = |(key, error): (&'static str, Option<anyhow::Error>)| Some((key, error?));
+                Err(errors.into_iter().filter_map(of_key).collect())
             }
-            TlsSettings::Off | TlsSettings::Proxy => None,
-        };
-        let http_tls = match &settings.admission.tls {
-            TlsSettings::Files { certificate, key } if settings.http.is_some() => {
-                let tls = Tls::load_http(certificate.clone(), key.clone()).context("TLS");
-                Some(Arc::new(tls.with_status(Status::Refused)?))
-            }
-            _ => None,
-        };
-        let bans = Bans::load(&settings.journal.data_dir).with_status(Status::Refused)?;
-        Ok(Self {
-            admission: Arc::new(admission.with_status(Status::Refused)?),
-            tls,
-            bans: Arc::new(Mutex::new(Arc::new(bans))),
-            changing: Mutex::new(()),
-            http_tls,
-        })
+        }
     }
 
     /// Reads everything again; what cannot be read stays as it was.
@@ -108,4 +103,18 @@ impl Doors {
             });
         }
     }
+}
+
+type Certificate = Option<Arc<Tls>>;
+
+/// The certificate for the game's port, and for the admin pages.
+fn load_tls(settings: &Settings) -> anyhow::Result<(Certificate, Certificate)> {
+    let TlsSettings::Files { certificate, key } = &settings.admission.tls else {
+        return Ok((None, None));
+    };
+    let load = |load: fn(PathBuf, PathBuf) -> anyhow::Result<Tls>| {
+        load(certificate.clone(), key.clone()).map(Arc::new)
+    };
+    let http_tls = settings.http.as_ref().map(|_| load(Tls::load_http));
+    Ok((Some(load(Tls::load)?), http_tls.transpose()?))
 }

@@ -1,11 +1,11 @@
 //! A location before it runs: its files read and checked, its journal open.
 
-use anyhow::Context;
+use nav::Problems;
 use protocol::Bundle;
 use sim::Definition;
 
 use super::{JournalSettings, LocationSettings};
-use crate::exit::{Failure, Status, WithStatus};
+use crate::exit::Failure;
 use crate::journal::{self, OpenError, OpenOptions, Opened};
 use crate::location::Rules;
 use crate::location_files::LocationFiles;
@@ -22,22 +22,24 @@ impl Loaded {
     /// Reads its files.
     ///
     /// # Errors
-    /// Every problem in them (78).
-    pub(super) fn load(settings: LocationSettings) -> anyhow::Result<Self> {
-        let files = match &settings.file {
-            Some(path) => LocationFiles::read(path).with_status(Status::Refused)?,
-            None => LocationFiles::demo(),
-        };
-        let (tick_rate, bots) = (settings.tick_rate, settings.bots);
-        let definition = files.definition(tick_rate, bots).with_status(Status::Refused)?;
-        let bundle = Bundle::new(files.location, tick_rate, bots, files.maps)
-            .with_context(|| files.file)
-            .with_status(Status::Refused)?;
+    /// Every problem in them.
+    pub(crate) fn load(settings: LocationSettings) -> Result<Self, Problems> {
+        let (file, bundle) = read(&settings)?;
+        let definition = bundle.definition(&file)?;
         Ok(Self {
             settings,
             definition,
             bundle,
         })
+    }
+
+    /// To look at its files again when this is gone.
+    pub(super) fn basis(&self) -> Basis {
+        Basis {
+            name: self.name().to_owned(),
+            settings: self.settings.clone(),
+            hash: self.bundle.hash(),
+        }
     }
 
     /// What clients and folders call it.
@@ -59,6 +61,39 @@ impl Loaded {
             same_definition: settings.same_definition,
             recover: settings.recover && !again,
         })
+    }
+}
+
+/// What a running location was made of.
+pub(super) struct Basis {
+    name: String,
+    settings: LocationSettings,
+    hash: [u8; 32],
+}
+
+impl Basis {
+    /// Says whether the files are others by now, and whether a location could be made of them. Takes its time: not for a
+    /// thread that ticks.
+    pub(super) fn compare(&self) {
+        let location = &self.name;
+        let changed = read(&self.settings).and_then(|(file, bundle)| {
+            let changed = bundle.hash() != self.hash;
+            if changed {
+                bundle.definition(&file)?;
+            }
+            Ok(changed)
+        });
+        match changed {
+            Ok(false) => {}
+            Ok(true) => tracing::warn!(
+                location,
+                "SIGHUP: the location's files have changed, but only a restart takes them"
+            ),
+            Err(problems) => tracing::error!(
+                location,
+                "SIGHUP: the location's files have changed, and a restart would refuse them: {problems}"
+            ),
+        }
     }
 }
 
@@ -94,5 +129,18 @@ impl Prepared {
     /// What its journal holds.
     pub(crate) fn opened(&self) -> &Opened {
         &self.opened
+    }
+}
+
+/// The files of a location as they are now, with the location file's name.
+fn read(settings: &LocationSettings) -> Result<(String, Bundle), Problems> {
+    let files = match &settings.file {
+        Some(path) => LocationFiles::read(path)?,
+        None => LocationFiles::demo(),
+    };
+    let file = files.file;
+    match Bundle::new(files.location, settings.tick_rate, settings.bots, files.maps) {
+        Ok(bundle) => Ok((file, bundle)),
+        Err(error) => Err(Problems::one(&file, "", error.to_string())),
     }
 }

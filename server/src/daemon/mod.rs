@@ -23,8 +23,8 @@ use tokio::sync::mpsc;
 pub(crate) use self::directory::{Condition, Directory, Place};
 pub(crate) use self::doors::Doors;
 use self::ending::Ending;
-use self::location::Loaded;
-pub(crate) use self::location::Prepared;
+use self::location::Basis;
+pub(crate) use self::location::{Loaded, Prepared};
 pub(crate) use self::settings::{JournalSettings, LocationSettings, Settings};
 use self::signals::Signals;
 pub(crate) use self::supervisor::LocationReport;
@@ -35,10 +35,20 @@ use crate::exit::{Status, WithStatus};
 use crate::http;
 use crate::listener::{self, Entrance};
 use crate::location::task;
-use crate::location::{Rules, SessionNumbers};
+use crate::location::SessionNumbers;
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Settings that hold together, and what they name, read; nothing is bound or written yet.
+pub(crate) struct Checked {
+    /// What was said.
+    pub(crate) settings: Settings,
+    /// Keys, certificate and bans.
+    pub(crate) doors: Doors,
+    /// The locations, whose names differ.
+    pub(crate) locations: Vec<Loaded>,
+}
 
 /// A daemon that has everything it needs: its address is bound, its journals open, its signals caught.
 pub(crate) struct Daemon {
@@ -53,18 +63,20 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Checks the settings and takes what they name.
+    /// Binds the addresses and opens the journals.
     ///
     /// # Errors
-    /// Refused settings or location files (78), damaged (65) or failing (74) journal.
-    pub(crate) fn prepare(settings: Settings) -> anyhow::Result<Self> {
-        check_addresses(&settings)?;
+    /// An address or a data folder that is taken (78), damaged (65) or failing (74) journal.
+    pub(crate) fn prepare(checked: Checked) -> anyhow::Result<Self> {
+        let Checked {
+            settings,
+            doors,
+            locations: loaded,
+        } = checked;
         descriptors::raise_limit();
         let room = descriptors::room(settings.locations.len(), settings.http.is_some())
             .context("the limit of open files (ulimit -n) leaves no room for connections")
             .with_status(Status::Refused)?;
-        let doors = Doors::load(&settings)?;
-        let loaded = load(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -124,12 +136,12 @@ impl Daemon {
         self.locations.iter()
     }
 
-    /// Serves until a signal comes, the ticks are over or a journal cannot be kept. At each SIGHUP `reload` gives the rules of
-    /// each location anew.
+    /// Serves until a signal comes, the ticks are over or a journal cannot be kept. At each SIGHUP `reload` gives the settings
+    /// anew, if they can be had; the rules of the locations and the token of the admin pages are taken.
     ///
     /// # Errors
     /// A failing disk (74); a location that stayed down.
-    pub(crate) fn run(self, reload: impl FnMut() -> Vec<Rules>) -> anyhow::Result<Vec<LocationReport>> {
+    pub(crate) fn run(self, reload: impl FnMut() -> Option<Settings>) -> anyhow::Result<Vec<LocationReport>> {
         let runtime = self.runtime;
         let reports = runtime.block_on(serve(
             &self.settings,
@@ -144,49 +156,13 @@ impl Daemon {
     }
 }
 
-fn check_addresses(settings: &Settings) -> anyhow::Result<()> {
-    let http = settings.http.as_ref().map(|http| ("--http", http.address));
-    for (flag, address) in [("--listen", settings.listen)].into_iter().chain(http) {
-        settings
-            .admission
-            .check_address(flag, address)
-            .with_status(Status::Refused)?;
-    }
-    let exposed = settings.http.as_ref().filter(|http| http.token.is_none());
-    match exposed.filter(|http| !http.address.ip().to_canonical().is_loopback()) {
-        Some(http) if !settings.admission.insecure => Err(anyhow!(
-            "--http {}: others can reach it, and there is no token: set http.tokenFile",
-            http.address
-        ))
-        .with_status(Status::Refused),
-        _ => Ok(()),
-    }
-}
-
-/// Reads the files of all locations.
-fn load(settings: &Settings) -> anyhow::Result<Vec<Loaded>> {
-    let mut all: Vec<Loaded> = Vec::new();
-    for location in &settings.locations {
-        let loaded = Loaded::load(location.clone())?;
-        if all.iter().any(|other| other.name() == loaded.name()) {
-            return Err(anyhow!(
-                "two locations are called {}; their names must differ",
-                loaded.name()
-            ))
-            .with_status(Status::Refused);
-        }
-        all.push(loaded);
-    }
-    Ok(all)
-}
-
 async fn serve(
     settings: &Settings,
     (listener, http): (TcpListener, Option<TcpListener>),
     signals: Signals,
     (doors, room): (Arc<Doors>, Room),
     locations: Vec<Prepared>,
-    mut reload: impl FnMut() -> Vec<Rules>,
+    mut reload: impl FnMut() -> Option<Settings>,
 ) -> anyhow::Result<Vec<LocationReport>> {
     let epoch = Instant::now();
     let ways: Vec<(task::Handle, task::Queue)> = locations.iter().map(|_| task::channel(epoch)).collect();
@@ -196,6 +172,7 @@ async fn serve(
         Place::new(name, definition.tick_rate(), handle.clone(), rules)
     });
     let directory = Directory::new(named);
+    let bases: Arc<[Basis]> = locations.iter().map(|location| location.loaded.basis()).collect();
     let (ended, ends) = mpsc::unbounded_channel();
     let numbers = SessionNumbers::default();
     let mut threads = Vec::new();
@@ -226,29 +203,37 @@ async fn serve(
         directory: directory.clone(),
     };
     let accepting = tokio::spawn(listener::accept(listener, entrance, alive));
+    let guard = settings
+        .http
+        .as_ref()
+        .map(|http| Arc::new(http::Guard::new(http)));
     let reload = || {
         doors.reload(&settings.journal.data_dir, &directory);
-        for (place, rules) in directory.iter().zip(reload()) {
-            place.rule(rules);
+        let bases = Arc::clone(&bases);
+        tokio::task::spawn_blocking(move || bases.iter().for_each(Basis::compare));
+        let Some(again) = reload() else { return };
+        for (place, location) in directory.iter().zip(again.locations) {
+            place.rule(location.rules);
+        }
+        if let (Some(guard), Some(http)) = (&guard, again.http) {
+            guard.exchange(http.token.as_deref());
         }
     };
     let (drain, drains) = mpsc::unbounded_channel();
-    let pages = http
-        .zip(settings.http.clone())
-        .map(|(listener, settings_of_http)| {
-            let pages = http::Pages {
-                directory: directory.clone(),
-                doors: Arc::clone(&doors),
-                data_dir: settings.journal.data_dir.clone(),
-                drain: drain.clone(),
-            };
-            tokio::spawn(http::serve(
-                (listener, room.pages),
-                settings_of_http,
-                doors.http_tls.clone(),
-                pages,
-            ))
-        });
+    let pages = http.zip(guard.clone()).map(|(listener, guard)| {
+        let pages = http::Pages {
+            directory: directory.clone(),
+            doors: Arc::clone(&doors),
+            data_dir: settings.journal.data_dir.clone(),
+            drain: drain.clone(),
+        };
+        tokio::spawn(http::serve(
+            (listener, room.pages),
+            guard,
+            doors.http_tls.clone(),
+            pages,
+        ))
+    });
     let ending = Ending {
         directory: &directory,
         drain: settings.drain,

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
+use futures_util::future::join_all;
 use protocol::message::{ClockState, Role, Short};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +22,8 @@ use crate::session::may_send;
 
 /// How long an answer is waited for; a command of a paused location still runs later.
 const ANSWER: Duration = Duration::from_secs(10);
+/// How long the Note of what is done in any case is waited for.
+const NOTE: Duration = Duration::from_secs(1);
 /// Who asks, unless the request says so: stands in the journal.
 const ACTOR: &str = "admin";
 /// Header that names who asks, for the journal.
@@ -296,22 +299,38 @@ pub(super) async fn new_run(
 
 /// Ends the daemon in order, as SIGTERM does.
 pub(super) async fn drain(State(pages): State<Arc<Pages>>, headers: HeaderMap) -> Answer<Done> {
-    note(&pages, &headers, "drain").await?;
+    note(&pages, &actor(&headers)?, "drain").await;
     // Nobody receives it any more: the end has begun.
     let _ = pages.drain.send(());
     Ok(Json(Done { done: true }))
 }
 
-/// Writes into every journal what is no location's own.
-pub(super) async fn note(pages: &Pages, headers: &HeaderMap, text: &str) -> Result<(), Problem> {
+/// Writes into every journal what is no location's own. What cannot be kept in time is done all the same: the Note waits for
+/// the journal, and nobody for the Note.
+pub(super) async fn note(pages: &Pages, actor: &Short, text: &str) {
     let running = pages
         .directory
         .iter()
         .filter(|place| place.condition().down.is_none());
-    for place in running {
-        reply(place, headers, Request::Note(text.to_owned())).await?;
-    }
-    Ok(())
+    let notes = running.map(|place| async move {
+        let note = place.handle.ask(actor.clone(), Request::Note(text.to_owned()));
+        if !matches!(tokio::time::timeout(NOTE, note).await, Ok(Some(_))) {
+            tracing::warn!(location = place.name, actor = ?actor, text = ?text, "not in the journal yet");
+        }
+    });
+    join_all(notes).await;
+}
+
+/// Who asks, for the journal.
+///
+/// # Errors
+/// A name that is none.
+pub(super) fn actor(headers: &HeaderMap) -> Result<Short, Problem> {
+    let actor = headers
+        .get(ACTOR_HEADER)
+        .map_or(Ok(ACTOR), |actor| actor.to_str());
+    let actor = actor.ok().and_then(|actor| Short::new(actor.to_owned()).ok());
+    actor.ok_or_else(|| Problem::bad("lockstepd-actor is at most 64 printable bytes"))
 }
 
 async fn sessions_of(place: &Place, headers: &HeaderMap) -> Result<Vec<SessionInfo>, Problem> {
@@ -341,15 +360,6 @@ fn shown(reply: Reply) -> Answer<Value> {
 
 async fn reply(place: &Place, headers: &HeaderMap, request: Request) -> Result<Reply, Problem> {
     in_time(place.handle.ask(actor(headers)?, request)).await
-}
-
-/// Who asks.
-fn actor(headers: &HeaderMap) -> Result<Short, Problem> {
-    let actor = headers
-        .get(ACTOR_HEADER)
-        .map_or(Ok(ACTOR), |actor| actor.to_str());
-    let actor = actor.ok().and_then(|actor| Short::new(actor.to_owned()).ok());
-    actor.ok_or_else(|| Problem::bad("lockstepd-actor is at most 64 printable bytes"))
 }
 
 async fn in_time(reply: impl Future<Output = Option<Reply>>) -> Result<Reply, Problem> {

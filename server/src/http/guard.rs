@@ -1,19 +1,21 @@
 //! Who may call (spec 10): no web page of somebody else, and nobody without the token, if there is one.
 //!
 //! A page from the network that a browser on this machine shows could call addresses of this machine. Its requests have an
-//! Origin, or (with a name that was made to point here) a Host that is not ours.
+//! Origin, or (with a name that was made to point here) a Host that is not ours. Pages whose Origin is allowed are told so
+//! in the way of browsers (the Fetch standard, CORS), also before they ask.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::HttpSettings;
+use super::admin::ACTOR_HEADER;
 use super::answer::Problem;
 
 /// So many wrong tokens …
@@ -26,10 +28,18 @@ const ADDRESSES_MAX: usize = 4_096;
 const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
 /// See the module.
-pub(super) struct Guard {
-    token: Option<blake3::Hash>,
+pub(crate) struct Guard {
+    token: RwLock<Option<blake3::Hash>>,
     origins: Vec<String>,
     wrong: Mutex<BTreeMap<IpAddr, (u32, Instant)>>,
+}
+
+/// What is asked.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    method: &'a Method,
+    path: &'a str,
+    headers: &'a HeaderMap,
 }
 
 /// Where a request comes from.
@@ -37,18 +47,34 @@ pub(super) struct Guard {
 pub(super) struct Caller(pub(super) SocketAddr);
 
 impl Guard {
-    pub(super) fn new(settings: &HttpSettings) -> Self {
-        let token = settings.token.as_ref();
+    /// As it is at the start.
+    pub(crate) fn new(settings: &HttpSettings) -> Self {
         Self {
-            token: token.map(|token| blake3::hash(token.as_bytes())),
+            token: RwLock::new(settings.token.as_deref().map(hash)),
             origins: settings.origins.clone(),
             wrong: Mutex::default(),
         }
     }
 
+    /// Another token from now on. None takes a restart: others may reach the pages, whatever the settings say by now.
+    pub(crate) fn exchange(&self, token: Option<&str>) {
+        let token = token.map(hash);
+        let mut held = self.token.write().unwrap_or_else(PoisonError::into_inner);
+        if *held == token {
+            return;
+        }
+        if token.is_none() {
+            tracing::warn!("SIGHUP: the admin pages keep their token; only a restart does without");
+            return;
+        }
+        *held = token;
+        tracing::info!("SIGHUP: the admin pages have another token");
+    }
+
     /// # Errors
     /// Why not.
-    fn judge(&self, caller: IpAddr, path: &str, headers: &HeaderMap, now: Instant) -> Result<(), Problem> {
+    fn judge(&self, caller: IpAddr, asked: Asked<'_>, now: Instant) -> Result<(), Problem> {
+        let headers = asked.headers;
         let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let host = text(header::HOST).unwrap_or_default();
         if !self.is_ours(host) {
@@ -62,21 +88,38 @@ impl Guard {
             let own = origin
                 .strip_prefix("http://")
                 .or_else(|| origin.strip_prefix("https://"));
-            if own != Some(host) && !self.origins.iter().any(|allowed| allowed == origin) {
+            if own != Some(host) && self.page(headers).is_none() {
                 return Err(Problem::new(
                     StatusCode::FORBIDDEN,
                     "not for pages from elsewhere",
                 ));
             }
         }
-        let Some(token) = &self.token else {
+        let token = *self.token.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(token) = token else {
             return Ok(());
         };
-        if OPEN.contains(&path) {
+        if OPEN.contains(&asked.path) || self.is_preflight(asked) {
             return Ok(());
         }
         let shown = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        self.judge_token(token, shown, caller, now)
+        self.judge_token(&token, shown, caller, now)
+    }
+
+    /// The page from elsewhere that asks, if it is one that may.
+    fn page<'h>(&self, headers: &'h HeaderMap) -> Option<&'h HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        self.origins
+            .iter()
+            .any(|allowed| allowed == origin)
+            .then_some(origin)
+    }
+
+    /// Whether a browser asks for such a page what it may ask: without the token, which it keeps until it knows.
+    fn is_preflight(&self, asked: Asked<'_>) -> bool {
+        asked.method == Method::OPTIONS
+            && asked.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+            && self.page(asked.headers).is_some()
     }
 
     fn judge_token(
@@ -131,10 +174,40 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
         .get::<Caller>()
         .map(|caller| caller.0.ip().to_canonical());
     let caller = caller.unwrap_or(IpAddr::from([0, 0, 0, 0]));
-    match guard.judge(caller, request.uri().path(), request.headers(), Instant::now()) {
+    let asked = Asked {
+        method: request.method(),
+        path: request.uri().path(),
+        headers: request.headers(),
+    };
+    let page = guard.page(asked.headers).cloned();
+    let mut response = match guard.judge(caller, asked, Instant::now()) {
+        Ok(()) if guard.is_preflight(asked) => preflight(),
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    if let Some(page) = page {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);
     }
+    if !guard.origins.is_empty() {
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    response
+}
+
+/// What pages from elsewhere may ask, for a browser that asks before it does.
+fn preflight() -> Response {
+    let allowed = format!("authorization, content-type, {ACTOR_HEADER}");
+    let headers = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST".to_owned()),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, allowed),
+        (header::ACCESS_CONTROL_MAX_AGE, "600".to_owned()),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+fn hash(token: &str) -> blake3::Hash {
+    blake3::hash(token.as_bytes())
 }
 
 #[cfg(test)]
@@ -149,12 +222,24 @@ mod tests {
         })
     }
 
-    fn status(guard: &Guard, path: &str, headers: &[(&'static str, &str)], now: Instant) -> u16 {
+    fn status(
+        guard: &Guard,
+        method: &Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        now: Instant,
+    ) -> u16 {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().expect("a header"));
         }
-        match guard.judge(IpAddr::from([192, 0, 2, 1]), path, &map, now) {
+        let headers = &map;
+        let asked = Asked {
+            method,
+            path,
+            headers,
+        };
+        match guard.judge(IpAddr::from([192, 0, 2, 1]), asked, now) {
             Ok(()) => 200,
             Err(problem) => problem.into_response().status().as_u16(),
         }
@@ -167,7 +252,7 @@ mod tests {
             let mut headers = vec![("host", host)];
             headers.extend(origin.map(|origin| ("origin", origin)));
             assert_eq!(
-                status(&guard, "/api/bans", &headers, Instant::now()),
+                status(&guard, &Method::GET, "/api/bans", &headers, Instant::now()),
                 expected,
                 "{headers:?}"
             );
@@ -184,6 +269,41 @@ mod tests {
         check("", None, 403);
     }
 
+    /// It carries no token, so it may ask for nothing but what may be asked; everything else about it is as always.
+    #[test]
+    fn a_preflight_needs_no_token() {
+        let guard = guard(Some("right"));
+        let check = |method: Method, origin: &str, asks_before: bool, expected: u16| {
+            let mut headers = vec![("host", "127.0.0.1:7780"), ("origin", origin)];
+            headers.extend(asks_before.then_some(("access-control-request-method", "POST")));
+            let found = status(&guard, &method, "/api/drain", &headers, Instant::now());
+            assert_eq!(found, expected, "{method} {headers:?}");
+        };
+        check(Method::OPTIONS, "https://admin.example.org", true, 200);
+        check(Method::OPTIONS, "https://admin.example.org", false, 401);
+        check(Method::POST, "https://admin.example.org", true, 401);
+        check(Method::OPTIONS, "http://127.0.0.1:7780", true, 401);
+        check(Method::OPTIONS, "https://evil.example.org", true, 403);
+    }
+
+    /// None at all is never taken from a reload.
+    #[test]
+    fn a_token_is_exchanged() {
+        let guard = guard(Some("first"));
+        let check = |token: &str, expected: u16| {
+            let token = format!("Bearer {token}");
+            let headers = [("host", "127.0.0.1"), ("authorization", token.as_str())];
+            let found = status(&guard, &Method::GET, "/metrics", &headers, Instant::now());
+            assert_eq!(found, expected, "{token}");
+        };
+        guard.exchange(Some("second"));
+        check("first", 401);
+        check("second", 200);
+        guard.exchange(None);
+        check("", 401);
+        check("second", 200);
+    }
+
     #[test]
     fn three_wrong_tokens_lock_an_address_for_a_minute() {
         let guard = guard(Some("right"));
@@ -194,7 +314,7 @@ mod tests {
             headers.extend(token.as_deref().map(|token| ("authorization", token)));
             let now = start + Duration::from_secs(seconds);
             assert_eq!(
-                status(&guard, path, &headers, now),
+                status(&guard, &Method::GET, path, &headers, now),
                 expected,
                 "{headers:?} at {seconds} s"
             );

@@ -22,7 +22,7 @@ use axum::middleware;
 use axum::routing::{self, MethodRouter};
 use tokio::sync::mpsc;
 
-use self::guard::Guard;
+pub(crate) use self::guard::Guard;
 pub(crate) use self::server::serve;
 use crate::daemon::{Directory, Doors};
 

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::guard::{Caller, Guard};
-use super::{HttpSettings, Pages, router};
+use super::{Pages, router};
 use crate::tls::Tls;
 
 /// For the handshake of TLS, and for the headers of a request.
@@ -26,11 +26,11 @@ const BACK_OFF: Duration = Duration::from_millis(200);
 /// Accepts connections for ever, so many at once.
 pub(crate) async fn serve(
     (listener, connections_max): (TcpListener, usize),
-    settings: HttpSettings,
+    guard: Arc<Guard>,
     tls: Option<Arc<Tls>>,
     pages: Pages,
 ) {
-    let router = router(Arc::new(pages), Arc::new(Guard::new(&settings)));
+    let router = router(Arc::new(pages), guard);
     let places = Arc::new(Semaphore::new(connections_max));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {

@@ -2,7 +2,6 @@
 
 use std::io::IsTerminal;
 
-use nav::Problems;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Config;
@@ -14,10 +13,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Starts it.
-    ///
-    /// # Errors
-    /// A level that is none.
-    pub(super) fn start(config: &Config) -> Result<Self, Problems> {
+    pub(super) fn start(config: &Config) -> Self {
         // A panic is contained where it happens; here it is told in the form of everything else.
         std::panic::set_hook(Box::new(|panic| {
             let message = panic.payload_as_str().unwrap_or("without a word");
@@ -25,7 +21,7 @@ impl Log {
             tracing::error!(panic = message, place, "a defect");
         }));
         let log = tracing_subscriber::fmt()
-            .with_env_filter(filter(config)?)
+            .with_env_filter(filter(config))
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal());
         // Started once; a second time changes nothing.
@@ -33,32 +29,28 @@ impl Log {
             let log = log.json().with_filter_reloading();
             let handle = log.reload_handle();
             let _ = log.try_init();
-            return Ok(Self {
+            return Self {
                 set: Box::new(move |filter| handle.reload(filter).is_ok()),
-            });
+            };
         }
         let log = log.with_target(false).with_filter_reloading();
         let handle = log.reload_handle();
         let _ = log.try_init();
-        Ok(Self {
+        Self {
             set: Box::new(move |filter| handle.reload(filter).is_ok()),
-        })
+        }
     }
 
     /// Takes the level of another configuration.
-    ///
-    /// # Errors
-    /// A level that is none.
-    pub(super) fn reload(&self, config: &Config) -> Result<(), Problems> {
-        (self.set)(filter(config)?);
-        Ok(())
+    pub(super) fn reload(&self, config: &Config) {
+        (self.set)(filter(config));
     }
 }
 
 /// RUST_LOG wins over the level of the configuration.
-fn filter(config: &Config) -> Result<EnvFilter, Problems> {
-    let level = config.text("log.level").unwrap_or_default();
-    let configured =
-        EnvFilter::try_new(level).map_err(|error| Problems::one("log.level", "", error.to_string()))?;
-    Ok(EnvFilter::try_from_default_env().unwrap_or(configured))
+fn filter(config: &Config) -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        let level = config.text("log.level").unwrap_or_default();
+        EnvFilter::try_new(level).expect("a configuration holds no other level")
+    })
 }

@@ -6,9 +6,7 @@ mod summary;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -16,10 +14,8 @@ use self::log::Log;
 use super::admission::{AdmissionArguments, name};
 use super::output::{Output, complain};
 use crate::config::{Config, Value};
-use crate::daemon::{Daemon, JournalSettings, Prepared, Settings};
+use crate::daemon::{Daemon, Prepared, Settings};
 use crate::exit::{Status, WithStatus};
-use crate::http::HttpSettings;
-use crate::journal::retention::Retention;
 use crate::journal::rotation::SEGMENT_BYTES_MAX;
 use crate::journal::{Durability, policy};
 
@@ -114,9 +110,6 @@ struct JournalArguments {
     segment_ticks_max: Option<u64>,
 }
 
-/// Bytes of a token for the admin pages, so that it cannot be guessed.
-const TOKEN_BYTES_MIN: usize = 16;
-
 const EXAMPLES: &str = "\
 Examples:
   lockstepd serve                                          the demo on 127.0.0.1:7777
@@ -128,8 +121,8 @@ Examples:
   lockstepd serve --listen 0.0.0.0:7777 --insecure         for everybody who can reach this machine
 
 SIGINT and SIGTERM end it in order: everybody is told, the journal is closed, a summary is printed.
-SIGHUP reads the configuration, ticket keys, certificate and bans.json (in the data folder) again; what cannot change
-without a restart is named; nobody loses a connection but who is banned.
+SIGHUP reads the configuration, ticket keys, certificate, token and bans.json (in the data folder) again; what cannot
+change without a restart is named; nobody loses a connection but who is banned.
 A second signal to end changes nothing; SIGKILL waits for nothing, and the next start repairs what it left.
 The next start with the same location, maps and tick rate goes on where this one ended.";
 
@@ -155,9 +148,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         output.finish()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let log = Log::start(&config).with_status(Status::Refused)?;
-    let settings = arguments.settings(&config).with_status(Status::Refused)?;
-    let daemon = Daemon::prepare(settings)?;
+    let log = Log::start(&config);
+    let mut checked = config.check().with_status(Status::Refused)?;
+    arguments.complete(&mut checked.settings);
+    let daemon = Daemon::prepare(checked)?;
     for location in daemon.locations() {
         let _inside = tracing::info_span!("location", name = location.definition().name()).entered();
         for note in &location.opened().notes {
@@ -170,14 +164,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     greet(arguments, &config, &daemon)?;
     let mut config = config;
-    let reports = daemon.run(|| {
-        config = reload(arguments, &log, &config);
-        config
-            .locations()
-            .into_iter()
-            .map(|location| location.rules)
-            .collect()
-    })?;
+    let reports = daemon.run(|| reload(arguments, &log, &mut config))?;
     summary::print(&reports, arguments.json)?;
     for location in reports.iter().filter(|location| location.down.is_some()) {
         let reason = location.down.as_deref().unwrap_or_default();
@@ -246,34 +233,13 @@ impl ServeArguments {
             .collect()
     }
 
-    /// What the daemon is to do.
-    fn settings(&self, config: &Config) -> anyhow::Result<Settings> {
-        let number = |path: &str| config.number(path).expect("it has a default");
-        let address = |path: &str| config.text(path).and_then(|text| text.parse::<SocketAddr>().ok());
-        let durability = config.text("journal.durability").unwrap_or_default();
-        Ok(Settings {
-            listen: address("server.listen").expect("it has a default"),
-            http: http(config)?,
-            admission: super::admission::settings(config)?,
-            journal: JournalSettings {
-                data_dir: PathBuf::from(config.text("journal.dataDir").unwrap_or_default()),
-                new_run: self.new_run,
-                recover: self.recover,
-                durability: Durability::from_str(durability, false).expect("the key has the same names"),
-                interval_ms: number("journal.intervalMs"),
-                same_definition: config.text("journal.onChange") == Some("refuse"),
-                ahead_ms_max: number("journal.aheadMsMax"),
-                segment_bytes_max: self.journal.segment_bytes_max,
-                segment_ticks_max: self.journal.segment_ticks_max,
-                retention: Retention::of_flags(
-                    config.number("journal.keepHours"),
-                    config.number("journal.keepMib"),
-                ),
-            },
-            locations: config.locations(),
-            ticks_max: self.ticks,
-            drain: Duration::from_secs(number("server.drainSeconds")),
-        })
+    /// What no key of the configuration says.
+    fn complete(&self, settings: &mut Settings) {
+        settings.ticks_max = self.ticks;
+        let journal = &mut settings.journal;
+        (journal.new_run, journal.recover) = (self.new_run, self.recover);
+        journal.segment_bytes_max = self.journal.segment_bytes_max;
+        journal.segment_ticks_max = self.journal.segment_ticks_max;
     }
 }
 
@@ -318,8 +284,12 @@ fn greet(arguments: &ServeArguments, config: &Config, daemon: &Daemon) -> anyhow
         ))?;
     }
     if let Some(http) = daemon.http_address()? {
+        let scheme = match config.text("admission.tlsCertificate") {
+            Some(_) => "https",
+            None => "http",
+        };
         output.line(format_args!(
-            "admin, health and metrics on http://{http} (/openapi.json)"
+            "admin, health and metrics on {scheme}://{http} (/openapi.json)"
         ))?;
     }
     output.line("")?;
@@ -361,26 +331,6 @@ fn listening(location: &Prepared) -> ListeningLocation<'_> {
     }
 }
 
-/// What admin, health and metrics are told; none if they are off.
-fn http(config: &Config) -> anyhow::Result<Option<HttpSettings>> {
-    let address = config.text("http.listen").and_then(|text| text.parse().ok());
-    let token = match config.text("http.tokenFile") {
-        None => config.text("http.token").map(str::to_owned),
-        Some(file) => {
-            let token = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
-            Some(token.trim().to_owned())
-        }
-    };
-    if token.as_ref().is_some_and(|token| token.len() < TOKEN_BYTES_MIN) {
-        return Err(anyhow!("http.token: at least {TOKEN_BYTES_MIN} bytes"));
-    }
-    Ok(address.map(|address| HttpSettings {
-        address,
-        token,
-        origins: config.list("http.origins").to_vec(),
-    }))
-}
-
 fn address_or_off(text: &str) -> Result<String, String> {
     if text == "off" || text.parse::<SocketAddr>().is_ok() {
         return Ok(text.to_owned());
@@ -388,34 +338,34 @@ fn address_or_off(text: &str) -> Result<String, String> {
     Err("an IP address and a port are expected, or `off`".to_owned())
 }
 
-/// Reads the configuration again; returns what holds from now on, and says what does not.
-fn reload(arguments: &ServeArguments, log: &Log, now: &Config) -> Config {
-    let again = match Config::load(arguments.config.as_deref(), arguments.flags()) {
+/// Reads the configuration again and says what of it holds from now on and what does not; `None`: nothing of it does.
+fn reload(arguments: &ServeArguments, log: &Log, config: &mut Config) -> Option<Settings> {
+    let again = Config::load(arguments.config.as_deref(), arguments.flags());
+    let again = again.and_then(|again| again.settings().map(|settings| (again, settings)));
+    let (again, settings) = match again {
         Ok(again) => again,
         Err(problems) => {
             tracing::error!("SIGHUP: the configuration stays as it was: {problems}");
-            return now.clone();
+            return None;
         }
     };
-    let differences = now.differences(&again);
+    let differences = config.differences(&again);
     let (taken, kept): (Vec<_>, Vec<_>) = differences.into_iter().partition(|(_, reload)| *reload);
     for (key, _) in &kept {
         tracing::warn!(key, "SIGHUP: has changed, but only a restart takes it");
     }
-    if !kept.is_empty()
-        && kept
-            .iter()
-            .any(|(key, _)| key == "location" || key == "locations.files")
+    if kept
+        .iter()
+        .any(|(key, _)| key == "location" || key == "locations.files")
     {
         // Which rules are whose is not known any more.
         tracing::warn!("SIGHUP: as long as the locations are others, nothing of the configuration is taken");
-        return now.clone();
+        return None;
     }
     for (key, _) in &taken {
         tracing::info!(key, "SIGHUP: has changed");
     }
-    if let Err(problems) = log.reload(&again) {
-        tracing::error!("SIGHUP: the log level stays as it was: {problems}");
-    }
-    again
+    log.reload(&again);
+    *config = again;
+    Some(settings)
 }
