@@ -34,7 +34,8 @@ impl Config {
             }
         });
         let mut locations: Vec<Loaded> = Vec::new();
-        for (named, location) in self.named().into_iter().zip(&settings.locations) {
+        let named = self.named().into_iter().take(LOCATIONS_MAX);
+        for (named, location) in named.zip(&settings.locations) {
             match Loaded::load(location.clone()) {
                 Ok(loaded) if locations.iter().any(|other| other.name() == loaded.name()) => {
                     let rule = format!(
