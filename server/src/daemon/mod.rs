@@ -34,8 +34,8 @@ use crate::descriptors::{self, Room};
 use crate::exit::{Status, WithStatus};
 use crate::http;
 use crate::listener::{self, Entrance};
-use crate::location::task;
 use crate::location::SessionNumbers;
+use crate::location::task;
 
 /// How long connections may take to end once they have been told.
 const FAREWELL: Duration = Duration::from_secs(3);
