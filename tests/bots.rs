@@ -14,21 +14,13 @@ fn number(value: &Value) -> u64 {
 fn a_script_walks_waits_and_expects() {
     let data = tempdir().expect("a folder");
     let daemon = Daemon::start(data.path(), ANY_PORT, &["--tick-rate", "50", "--bots", "0"]);
-    let check = |script: &str, status: i32, says: &str| {
+    let check = |script: &str, seconds: &str, more: &[&str], status: i32, says: &str| {
         let file = data.path().join("walk.jsonl");
         std::fs::write(&file, script).expect("a file");
         let file = file.to_str().expect("a UTF-8 path");
         let connect = daemon.address.to_string();
-        let output = run(&[
-            "bot",
-            "--json",
-            "--connect",
-            &connect,
-            "--seconds",
-            "20",
-            "--script",
-            file,
-        ]);
+        let flags = ["bot", "--json", "--connect", &connect, "--seconds", seconds];
+        let output = run(&[&flags[..], &["--script", file], more].concat());
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{script}\n{stderr}");
         assert!(stderr.contains(says), "{script}\n{stderr}");
@@ -45,16 +37,30 @@ fn a_script_walks_waits_and_expects() {
         "{\"wait\": {\"tick\": 20}}\n{\"move\": {\"x\": 30, \"z\": 31}}\n{\"wait\": {\"arrived\": true}}\n\
          {\"expect\": {\"outcome\": 0}}\n{\"expect\": {\"near\": {\"x\": 30, \"z\": 31}}}\n\
          {\"tick\": 5, \"command\": {\"Stop\": {\"character\": 1}}}\n{\"expect\": {\"exists\": 100}}",
+        "20",
+        &[],
+        0,
+        "",
+    );
+    // The second one watches: it has no character to do anything with.
+    check(
+        "{\"stop\": {}}\n{\"expect\": {\"outcome\": 0}}",
+        "2",
+        &["--count", "2", "--play", "1"],
         0,
         "",
     );
     check(
         "{\"stop\": {}}\n{\"expect\": {\"exists\": 4000}}",
+        "20",
+        &[],
         1,
         "walk.jsonl: line 2: character 4000 does not exist",
     );
     check(
         "{\"stop\": {}}\n{\"jump\": {}}",
+        "20",
+        &[],
         2,
         "walk.jsonl: line 2: $: none of move, stop, talk, wait, expect, command",
     );
@@ -129,6 +135,7 @@ fn check_observer(packed: bool) {
     options.role = protocol::message::Role::Watcher;
     options.feed = protocol::message::Feed::State;
     options.packed_states = packed;
+    options.want_definition = true;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -144,6 +151,8 @@ fn check_observer(packed: bool) {
             let seen: Vec<Value> = characters.map(|(id, seen)| printed(id, seen)).collect();
             told.push((tick, seen));
             if told.len() == 25 {
+                let definition = observer.definition().expect("it wanted it");
+                assert_eq!(definition.name(), "town");
                 observer.leave();
             }
         }

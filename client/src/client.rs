@@ -3,23 +3,27 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use protocol::handshake::{Answer as Admission, ClientHandshake};
 use protocol::message::{ServerMessage, View};
 use protocol::{Code, Report};
-use sim::{CharacterId, Command, World};
+use sim::{CharacterId, Command, Definition, World};
+use tokio::time::Instant;
 
-use crate::connection::{self, Connection, Lost, OpenFailure, Opened};
+use crate::commands::TooManyCommands;
+use crate::connection::{self, Answered, Asked, Connection, Lost};
 use crate::event::{ClientEvent, Ending};
 use crate::lockstep::Lockstep;
 use crate::observer::{Observer, Tally};
 use crate::options::Options;
 use crate::random::Random;
-use crate::session::{Session, SessionError, TooManyCommands};
+use crate::session::{Session, SessionError};
 
 /// A connection that lasted so long was a good one: the next wait begins small again.
 const GOOD_AFTER: Duration = Duration::from_secs(1);
+/// A server that has not got a whole Hello closes the connection by then: one that is open for longer has read it.
+const HELLO_DEADLINE: Duration = Duration::from_secs(5);
 /// How long the server may take to close after a Goodbye.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -33,7 +37,7 @@ pub struct Client {
     statistics: Statistics,
     /// Tries since the last good connection.
     tries: u32,
-    /// Since when there is no connection.
+    /// Since when there is no connection to a server that listens.
     lost_at: Instant,
     /// A Hello may have been accepted, perhaps without our having been told.
     maybe_admitted: bool,
@@ -45,7 +49,12 @@ enum Link {
     /// Until the next try.
     Waiting(Instant),
     /// On the way.
-    Opening(Pin<Box<dyn Future<Output = Result<Opened, OpenFailure>> + Send>>),
+    Connecting(Pin<Box<dyn Future<Output = Result<Asked, Lost>> + Send>>),
+    /// The Hello was said at this time.
+    Asking(
+        Pin<Box<dyn Future<Output = Result<Answered, Lost>> + Send>>,
+        Instant,
+    ),
     /// Admitted at this time.
     Up(Box<Connection>, Instant),
     /// For good.
@@ -207,6 +216,17 @@ impl Client {
         self.session.observer()
     }
 
+    /// The location's definition, if it is known or has been downloaded: for lockstep clients, and others that want it.
+    pub fn definition(&self) -> Option<Definition> {
+        self.session.definition()
+    }
+
+    /// The Hello has been said and not answered. The server says nothing until it lets somebody in, which can take a
+    /// minute where many come, and as long as the clock stands still.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.link, Link::Asking(..))
+    }
+
     /// There is a connection and the server has welcomed this client on it.
     pub fn is_connected(&self) -> bool {
         matches!(self.link, Link::Up(..))
@@ -236,12 +256,20 @@ impl Client {
         match &mut self.link {
             Link::Down => {}
             Link::Waiting(until) => {
-                tokio::time::sleep_until((*until).into()).await;
-                self.open();
+                tokio::time::sleep_until(*until).await;
+                self.ask();
             }
-            Link::Opening(opening) => {
-                let result = opening.await;
-                self.opened(result);
+            Link::Connecting(connecting) => match connecting.await {
+                Ok(asked) => {
+                    let answer = Box::pin(connection::answer(asked));
+                    self.link = Link::Asking(answer, Instant::now());
+                }
+                Err(lost) => self.lost(&lost.to_string()),
+            },
+            Link::Asking(answer, since) => {
+                let answer = answer.await;
+                let since = *since;
+                self.answered(answer, since);
             }
             Link::Up(connection, _) => match connection.next_message() {
                 // One at a time: what it brings about is told before the next is looked at.
@@ -261,32 +289,34 @@ impl Client {
         }
     }
 
-    fn open(&mut self) {
+    fn ask(&mut self) {
         let hello = match self.session.hello() {
             Ok(hello) => hello,
             Err(error) => return self.end(error.into()),
         };
         match ClientHandshake::hello(hello) {
             Ok(hello) => {
-                self.link = Link::Opening(Box::pin(connection::open(
-                    self.options.target(self.session.address()),
-                    hello,
-                )))
+                let target = self.options.target(self.session.address());
+                self.link = Link::Connecting(Box::pin(connection::ask(target, hello)));
             }
             Err(error) => self.end(error.into()),
         }
     }
 
-    fn opened(&mut self, result: Result<Opened, OpenFailure>) {
-        let Opened { connection, answer } = match result {
-            Ok(opened) => opened,
-            Err(failure) => {
-                self.maybe_admitted |= failure.hello_sent;
-                return self.lost(&failure.lost.to_string());
+    fn answered(&mut self, answer: Result<Answered, Lost>, asked_at: Instant) {
+        let now = Instant::now();
+        if now.saturating_duration_since(asked_at) >= HELLO_DEADLINE {
+            self.lost_at = now;
+        }
+        let Answered { connection, answer } = match answer {
+            Ok(answered) => answered,
+            Err(lost) => {
+                self.maybe_admitted = true;
+                return self.lost(&lost.to_string());
             }
         };
         match answer {
-            Admission::NeedMore => unreachable!("opening ends with an answer"),
+            Admission::NeedMore => unreachable!("what is read is an answer"),
             Admission::Welcome(welcome) => {
                 let again = self.maybe_admitted || self.session.is_known();
                 self.link = Link::Up(Box::new(connection), Instant::now());
@@ -488,5 +518,45 @@ fn after_close(code: Code, rejoin: bool) -> Again {
         | Code::CLOSE_INTERNAL => Again::Retry,
         Code::CLOSE_RUN_ENDED if rejoin => Again::Rejoin,
         _ => Again::Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a minute without a server that listens it gives up, unless the connection that fails then was open for so
+    /// long that somebody must have read the Hello.
+    #[tokio::test(start_paused = true)]
+    async fn who_keeps_the_connection_listens() {
+        let fails_after = async |seconds: Option<u64>| {
+            let mut client = Client::new(Options::new("nowhere:1", "Ann"));
+            tokio::time::advance(client.options.reconnect.give_up_after).await;
+            client.link = match seconds {
+                None => Link::Connecting(Box::pin(async { Err(Lost::Unconnected) })),
+                Some(seconds) => {
+                    let answer = async move {
+                        tokio::time::sleep(Duration::from_secs(seconds)).await;
+                        Err(Lost::End)
+                    };
+                    Link::Asking(Box::pin(answer), Instant::now())
+                }
+            };
+            client.next().await
+        };
+        for seconds in [None, Some(0), Some(4)] {
+            let told = fails_after(seconds).await;
+            assert!(
+                matches!(told, Some(ClientEvent::Ended(Ending::GaveUp(_)))),
+                "{seconds:?}: {told:?}"
+            );
+        }
+        for seconds in [Some(5), Some(70)] {
+            let told = fails_after(seconds).await;
+            assert!(
+                matches!(told, Some(ClientEvent::Disconnected { .. })),
+                "{seconds:?}: {told:?}"
+            );
+        }
     }
 }

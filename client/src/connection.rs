@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use protocol::frame::{FRAME_BYTES_FROM_CLIENT_MAX, LENGTH_BYTES};
@@ -11,12 +11,17 @@ use protocol::handshake::{Answer, AnswerError, ClientHandshake};
 use protocol::message::{ClientMessage, ServerMessage};
 use protocol::{FrameError, FrameReader, WireError, frame, wire};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::stream::{Stream, Target};
 
-/// From connecting to the answer to the Hello: where many join at once, some wait for the next snapshot.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// From connecting to a Hello that is sent.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// From the Hello to its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(70);
+/// Where many join at once some wait until one of the snapshots under way is over, and a server keeps each for so long
+/// (spec 4.5). Whoever goes before has used up a ticket.
+const SNAPSHOT_LIFE_MAX: Duration = Duration::from_secs(60);
 /// A server sends something at least each second.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// A client sends something at least each 5 seconds.
@@ -25,6 +30,7 @@ const PING_AFTER: Duration = Duration::from_secs(4);
 const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
 const _: () = assert!(OUTPUT_BYTES_MAX > 32 * FRAME_BYTES_FROM_CLIENT_MAX);
+const _: () = assert!(ANSWER_TIMEOUT.as_secs() >= SNAPSHOT_LIFE_MAX.as_secs() + 5);
 
 /// Why a connection is of no use any more.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +39,9 @@ pub(crate) enum Lost {
     Io(#[from] io::Error),
     #[error("the server closed the connection")]
     End,
-    #[error("no answer to the hello in {} s", HANDSHAKE_TIMEOUT.as_secs())]
+    #[error("no connection in {} s", CONNECT_TIMEOUT.as_secs())]
+    Unconnected,
+    #[error("no answer to the hello in {} s", ANSWER_TIMEOUT.as_secs())]
     Unanswered,
     #[error("nothing from the server in {} s", SILENCE_MAX.as_secs())]
     Silent,
@@ -67,44 +75,49 @@ pub(crate) struct Connection {
     sent_at: Instant,
 }
 
-/// What came of connecting.
+/// A connection on which a Hello has been said.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct Asked {
+    stream: Stream,
+    traffic: Traffic,
+}
+
+/// What the server says to it; never [`Answer::NeedMore`].
+#[derive(Debug)]
+pub(crate) struct Answered {
     pub(crate) connection: Connection,
     pub(crate) answer: Answer,
 }
 
-/// A failed attempt; whether the Hello may have been read decides if the name may be in use now.
-#[derive(Debug)]
-pub(crate) struct OpenFailure {
-    pub(crate) lost: Lost,
-    pub(crate) hello_sent: bool,
-}
-
-/// Connects, says Hello and waits for the answer, which is never [`Answer::NeedMore`].
-pub(crate) async fn open(target: Target, hello: Bytes) -> Result<Opened, OpenFailure> {
-    let mut hello_sent = false;
-    let attempt = timeout(HANDSHAKE_TIMEOUT, shake_hands(&target, &hello, &mut hello_sent)).await;
-    match attempt {
-        Ok(Ok(opened)) => Ok(opened),
-        Ok(Err(lost)) => Err(OpenFailure { lost, hello_sent }),
-        Err(_) => Err(OpenFailure {
-            lost: Lost::Unanswered,
-            hello_sent,
-        }),
-    }
-}
-
-async fn shake_hands(target: &Target, hello: &[u8], hello_sent: &mut bool) -> Result<Opened, Lost> {
-    let mut stream = Stream::connect(target).await?;
-    *hello_sent = true;
-    stream.write_all(hello).await?;
-    stream.flush().await?;
-    let mut traffic = Traffic {
-        bytes_in: 0,
-        bytes_out: hello.len() as u64,
-        difference_bytes: 0,
+/// Connects and says Hello. Where that fails the server has not got the whole of it.
+pub(crate) async fn ask(target: Target, hello: Bytes) -> Result<Asked, Lost> {
+    let asking = async {
+        let mut stream = Stream::connect(&target).await?;
+        stream.write_all(&hello).await?;
+        stream.flush().await?;
+        let traffic = Traffic {
+            bytes_out: hello.len() as u64,
+            ..Traffic::default()
+        };
+        Ok(Asked { stream, traffic })
     };
+    timeout(CONNECT_TIMEOUT, asking)
+        .await
+        .unwrap_or(Err(Lost::Unconnected))
+}
+
+/// Waits for the answer to the Hello.
+pub(crate) async fn answer(asked: Asked) -> Result<Answered, Lost> {
+    timeout(ANSWER_TIMEOUT, read_answer(asked))
+        .await
+        .unwrap_or(Err(Lost::Unanswered))
+}
+
+async fn read_answer(asked: Asked) -> Result<Answered, Lost> {
+    let Asked {
+        mut stream,
+        mut traffic,
+    } = asked;
     let mut handshake = ClientHandshake::new();
     let answer = loop {
         match handshake.advance()? {
@@ -126,7 +139,7 @@ async fn shake_hands(target: &Target, hello: &[u8], hello_sent: &mut bool) -> Re
         received_at: now,
         sent_at: now,
     };
-    Ok(Opened { connection, answer })
+    Ok(Answered { connection, answer })
 }
 
 impl Connection {
@@ -167,7 +180,7 @@ impl Connection {
         let moved = std::future::poll_fn(|context| self.poll_exchange(context));
         tokio::select! {
             moved = moved => moved?,
-            () = tokio::time::sleep_until(wake_at.into()) => {
+            () = tokio::time::sleep_until(wake_at) => {
                 if Instant::now() >= silent_at {
                     return Err(Lost::Silent);
                 }

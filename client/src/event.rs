@@ -51,6 +51,11 @@ pub enum ClientEvent {
     },
     /// Lockstep: where the Worlds differ, as far as both sides can tell.
     Different(Difference),
+    /// Lockstep: the server cannot say any more in what the Worlds differ after step `tick`.
+    Unexplained {
+        /// The step.
+        tick: u64,
+    },
     /// Lockstep: another turn than the next one came. If turns are missing a snapshot is asked for.
     OutOfOrder {
         /// The turn that was next.

@@ -36,14 +36,17 @@
 //! # }
 //! ```
 //!
-//! For programs with IO of their own, [`Lockstep`] and [`Observer`] are what follows the two feeds, without any IO.
+//! For programs with IO of their own, [`Lockstep`] and [`Observer`] are what follows the two feeds, and [`Download`] puts a
+//! definition together, without any IO.
 //! A client whose World differs is healed by a snapshot; [`Client::desync_report`] and [`write_report`] keep what
 //! differed, for `lockstepd diff`. [`bot`] has what a bot does when nobody tells it anything, [`script`] what it does by
 //! a file of JSON lines.
 
 pub mod bot;
 mod client;
+mod commands;
 mod connection;
+mod download;
 mod event;
 pub mod lockstep;
 pub mod observer;
@@ -59,6 +62,8 @@ mod stream;
 mod tls;
 
 pub use client::{Client, Statistics};
+pub use commands::{COMMANDS_WAITING_MAX, TooManyCommands};
+pub use download::{Download, DownloadError, Downloaded};
 pub use event::{Answer, ClientEvent, Ending};
 pub use lockstep::{Lockstep, LockstepError, Simulation};
 pub use observer::{Observed, Observer, ObserverError, Tally};
@@ -66,7 +71,7 @@ pub use options::{Definitions, Options, Reconnect, Tickets};
 pub use parts::PartsError;
 pub use random::Random;
 pub use report::write_report;
-pub use session::{COMMANDS_WAITING_MAX, SessionError, TooManyCommands};
+pub use session::SessionError;
 pub use stream::Stream;
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};

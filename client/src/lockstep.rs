@@ -10,9 +10,8 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use protocol::bundle::{self, BUNDLE_BYTES_MAX, BundleError};
 use protocol::message::{Desync, Part, Turn, Welcome};
-use protocol::{Blob, Bundle, ClientMessage, Report};
+use protocol::{ClientMessage, Report};
 use sim::{CharacterId, Command, Definition, Event, RULESET, SnapshotError, World, ruleset_hash};
 
 use crate::parted::Parted;
@@ -38,7 +37,6 @@ pub struct Lockstep {
     simulation: Simulation,
     welcome: Expected,
     definition: Option<([u8; 32], Definition)>,
-    definition_parts: Option<Parts>,
     snapshot_parts: Option<(u64, Parts)>,
     snapshot: Option<(u64, Vec<u8>)>,
     turns: VecDeque<Turn>,
@@ -132,18 +130,9 @@ pub enum LockstepError {
         /// Ours for the planner of the location, if it is known already.
         own_hash: Option<u64>,
     },
-    /// Parts of a definition or snapshot that do not fit together.
+    /// Parts of a snapshot that do not fit together.
     #[error(transparent)]
     Parts(#[from] PartsError),
-    /// The definition is no bundle.
-    #[error("the definition cannot be read: {0}")]
-    Bundle(#[from] BundleError),
-    /// The definition has another hash than the Welcome says.
-    #[error("the definition is not the one that the Welcome names")]
-    DefinitionHash,
-    /// The definition breaks a rule.
-    #[error("the definition cannot be used: {0}")]
-    Definition(nav::Problems),
     /// The snapshot does not fit the definition.
     #[error("the snapshot of tick {tick} cannot be loaded: {error}")]
     Snapshot {
@@ -195,7 +184,6 @@ impl Lockstep {
             simulation,
             welcome: Expected::of(welcome),
             definition: None,
-            definition_parts: None,
             snapshot_parts: None,
             snapshot: None,
             turns: VecDeque::new(),
@@ -204,7 +192,7 @@ impl Lockstep {
             parted: None,
         };
         lockstep.check_ruleset_number()?;
-        if let Some((hash, definition)) = definition.filter(|(hash, _)| *hash == welcome.definition) {
+        if let Some((hash, definition)) = definition {
             lockstep.define(hash, definition)?;
         }
         Ok(lockstep)
@@ -234,7 +222,6 @@ impl Lockstep {
 
     /// The connection is gone: what was half received is of no use.
     pub fn disconnected(&mut self) {
-        self.definition_parts = None;
         self.snapshot_parts = None;
         self.turns.clear();
         if self.definition.is_none() {
@@ -243,34 +230,19 @@ impl Lockstep {
         }
     }
 
-    /// A part of the definition has come. The definition, when it is whole.
+    /// A definition is there ([`Download`](crate::Download) puts one together); it is used if it is the location's.
     ///
     /// # Errors
-    /// It is not the one that was announced, or this build cannot use it.
-    pub fn definition_part(&mut self, part: u32, parts: u32, bytes: &Part) -> Result<(), LockstepError> {
-        let whole = self
-            .definition_parts
-            .get_or_insert_with(|| Parts::new(parts, BUNDLE_BYTES_MAX))
-            .add(part, parts, &share(bytes))?;
-        let Some(bytes) = whole else { return Ok(()) };
-        self.definition_parts = None;
-        let hash = bundle::hash(&bytes);
-        if hash != self.welcome.definition {
-            return Err(LockstepError::DefinitionHash);
+    /// The location's planner has other rules than this build's.
+    pub fn define(&mut self, hash: [u8; 32], definition: Definition) -> Result<(), LockstepError> {
+        if hash == self.welcome.definition {
+            self.check_ruleset_hash(&definition)?;
+            self.definition = Some((hash, definition));
         }
-        let definition = Bundle::decode(&bytes)?
-            .definition("definition")
-            .map_err(LockstepError::Definition)?;
-        self.bundle = Some(bytes.into());
-        self.define(hash, definition)
+        Ok(())
     }
 
-    /// The bytes of the definition's bundle, if they were downloaded here or given to [`Lockstep::set_bundle`].
-    pub fn bundle(&self) -> Option<&Bytes> {
-        self.bundle.as_ref()
-    }
-
-    /// Where the definition was known already: the bytes of its bundle, so that a report can hold them.
+    /// The bytes of the definition's bundle, so that a report can hold them.
     pub fn set_bundle(&mut self, bundle: Bytes) {
         self.bundle = Some(bundle);
     }
@@ -298,7 +270,7 @@ impl Lockstep {
                 expected_parts: parts,
             }));
         };
-        if let Some(whole) = assembly.add(part, parts, &share(bytes))? {
+        if let Some(whole) = assembly.add(part, parts, bytes)? {
             self.snapshot_parts = None;
             self.snapshot = Some((tick, whole));
         }
@@ -402,7 +374,8 @@ impl Lockstep {
     }
 
     /// The server says at which step and in what the Worlds differ: remembers that for the report, and says where, if the
-    /// last step at which the digests differed is that one. A snapshot may have replaced the World since.
+    /// last step at which the digests differed is that one and the server could still tell. A snapshot may have replaced
+    /// the World since.
     pub fn desynced(&mut self, desync: &Desync) -> Option<Difference> {
         self.parted.as_mut()?.told(desync)
     }
@@ -419,12 +392,6 @@ impl Lockstep {
     pub fn report_messages(&self, tick: u64) -> Vec<ClientMessage> {
         let parted = self.parted.as_ref();
         parted.map_or(Vec::new(), |parted| parted.messages(tick))
-    }
-
-    fn define(&mut self, hash: [u8; 32], definition: Definition) -> Result<(), LockstepError> {
-        self.check_ruleset_hash(&definition)?;
-        self.definition = Some((hash, definition));
-        Ok(())
     }
 
     /// Puts a whole snapshot in place, if there is one and it can be used already.
@@ -540,8 +507,4 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "at tick {}", self.next_tick())
     }
-}
-
-fn share<const MAX: usize>(bytes: &Blob<MAX>) -> bytes::Bytes {
-    bytes.clone().into_bytes()
 }

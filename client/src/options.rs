@@ -155,7 +155,8 @@ pub struct Reconnect {
     pub delay_min: Duration,
     /// The longest wait before chance.
     pub delay_max: Duration,
-    /// Without a connection for so long: the end. `Duration::ZERO`: no second try.
+    /// Without a server that listens for so long: the end. `Duration::ZERO`: no second try. One that keeps the connection
+    /// and says nothing has taken the Hello and listens.
     pub give_up_after: Duration,
     /// If the session cannot be resumed any more: join anew, as somebody new.
     pub rejoin: bool,

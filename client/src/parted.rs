@@ -31,9 +31,9 @@ impl Parted {
         }
     }
 
-    /// The server's digests of the parts; where they differ, if it speaks of this step.
+    /// The server's digests of the parts; where they differ, if it speaks of this step and has them.
     pub(crate) fn told(&mut self, desync: &Desync) -> Option<Difference> {
-        if desync.tick != self.tick {
+        if desync.tick != self.tick || !explains(desync) {
             return None;
         }
         let ours = &self.sections;
@@ -87,6 +87,11 @@ impl Parted {
             })
             .collect()
     }
+}
+
+/// Whether the server says in what the Worlds differ; without any digests it could not compute them any more.
+pub(crate) fn explains(desync: &Desync) -> bool {
+    (desync.clock, desync.map, desync.planner) != (0, 0, 0) || !desync.characters.is_empty()
 }
 
 /// Ids whose digests differ or that only one list has; both in id order.

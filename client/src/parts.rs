@@ -1,7 +1,5 @@
 //! Putting together what comes in parts: a definition or a snapshot.
 
-use bytes::Bytes;
-
 /// Why parts do not make a whole: the server's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartsError {
@@ -43,12 +41,7 @@ impl Parts {
     }
 
     /// Adds the next part; the whole, when it was the last one.
-    pub(crate) fn add(
-        &mut self,
-        part: u32,
-        parts: u32,
-        bytes: &Bytes,
-    ) -> Result<Option<Vec<u8>>, PartsError> {
+    pub(crate) fn add(&mut self, part: u32, parts: u32, bytes: &[u8]) -> Result<Option<Vec<u8>>, PartsError> {
         if part != self.next || parts != self.count || part >= parts {
             return Err(PartsError::Order {
                 part,
@@ -72,21 +65,17 @@ mod tests {
 
     #[test]
     fn parts_come_in_order_and_within_the_limit() {
-        let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
         let mut parts = Parts::new(2, 5);
-        assert_eq!(parts.add(0, 2, &bytes("abc")), Ok(None));
+        assert_eq!(parts.add(0, 2, b"abc"), Ok(None));
         assert!(matches!(
-            parts.add(0, 2, &bytes("abc")),
+            parts.add(0, 2, b"abc"),
             Err(PartsError::Order { expected_part: 1, .. })
         ));
+        assert!(matches!(parts.add(1, 3, b"abc"), Err(PartsError::Order { .. })));
+        assert_eq!(parts.add(1, 2, b"def"), Err(PartsError::TooLarge(5)));
+        assert_eq!(parts.add(1, 2, b"de"), Ok(Some(b"abcde".to_vec())));
         assert!(matches!(
-            parts.add(1, 3, &bytes("abc")),
-            Err(PartsError::Order { .. })
-        ));
-        assert_eq!(parts.add(1, 2, &bytes("def")), Err(PartsError::TooLarge(5)));
-        assert_eq!(parts.add(1, 2, &bytes("de")), Ok(Some(b"abcde".to_vec())));
-        assert!(matches!(
-            Parts::new(0, 5).add(0, 0, &bytes("")),
+            Parts::new(0, 5).add(0, 0, b""),
             Err(PartsError::Order { .. })
         ));
     }

@@ -1,20 +1,26 @@
 //! A session without IO: messages and the time go in, messages and events come out. It outlives connections.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
+use std::time::Duration;
 
+use bytes::Bytes;
 use protocol::Code;
-use protocol::message::{ClientMessage, Feed, Hello, Need, Resume, ServerMessage, View, Welcome};
+use protocol::message::{
+    ClientMessage, Desync, Feed, Hello, Need, Part, Resume, ServerMessage, Short, View, Welcome,
+};
+use protocol::ticket::Claims;
 use sim::bounded::{Text, TooLong};
-use sim::{CharacterId, Command};
+use sim::{CharacterId, Command, Definition};
+use tokio::time::Instant;
 
+use crate::commands::{Commands, TooManyCommands};
+use crate::download::{Download, DownloadError};
 use crate::event::{Answer, ClientEvent};
 use crate::lockstep::{Lockstep, LockstepError, Progress, Simulation};
 use crate::observer::{Observer, ObserverError, Tally};
 use crate::options::Options;
+use crate::parted;
 
-/// Commands without an answer that a session may have; a server takes no more (spec 4.5).
-pub const COMMANDS_WAITING_MAX: usize = 128;
 /// A server takes one `Resync` in this time (spec 4.3).
 const RESYNC_PERIOD: Duration = Duration::from_millis(2_100);
 
@@ -24,6 +30,9 @@ pub enum SessionError {
     /// The World cannot be kept.
     #[error(transparent)]
     Lockstep(#[from] LockstepError),
+    /// What came is not the location's definition.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     /// The table of characters cannot be kept.
     #[error(transparent)]
     Observer(#[from] ObserverError),
@@ -31,11 +40,6 @@ pub enum SessionError {
     #[error("the server sent a {0} where none belongs")]
     Unexpected(&'static str),
 }
-
-/// Too many commands wait for their answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{COMMANDS_WAITING_MAX} commands wait for their answer")]
-pub struct TooManyCommands;
 
 /// One session of a client.
 #[derive(Debug)]
@@ -46,12 +50,15 @@ pub(crate) struct Session {
     redirect: Option<Place>,
     /// Where it is, if it has been sent there; else where the options say.
     place: Option<Place>,
+    /// Where its ticket is for. Who names no location begins there, and has to name it to come back.
+    ticket_location: Option<Short>,
     characters: Vec<CharacterId>,
     follower: Follower,
+    /// The definition of the location to which it was welcomed last.
+    download: Option<Download>,
     /// What the followers of earlier connections were told.
     observed: Tally,
-    next_sequence: u64,
-    unanswered: BTreeMap<u64, Unanswered>,
+    commands: Commands,
     /// Commands are sent at once from Welcome on; before, they wait.
     welcomed: bool,
     resynced_at: Option<Instant>,
@@ -86,14 +93,6 @@ impl std::fmt::Debug for Place {
     }
 }
 
-/// A command that waits for its answer.
-#[derive(Clone, Debug)]
-struct Unanswered {
-    at_tick: Option<u64>,
-    command: Command,
-    given: Instant,
-}
-
 /// How the feed is followed.
 #[derive(Debug)]
 enum Follower {
@@ -110,11 +109,12 @@ impl Session {
             identity: None,
             redirect: None,
             place: None,
+            ticket_location: None,
             characters: Vec::new(),
             follower: Follower::Nothing,
+            download: None,
             observed: Tally::default(),
-            next_sequence: 1,
-            unanswered: BTreeMap::new(),
+            commands: Commands::new(),
             welcomed: false,
             resynced_at: None,
             ping: None,
@@ -125,10 +125,16 @@ impl Session {
     }
 
     /// What to begin a connection with.
-    pub(crate) fn hello(&self) -> Result<Hello, TooLong> {
+    pub(crate) fn hello(&mut self) -> Result<Hello, TooLong> {
         // The token brings a session back; a ticket was for its beginning.
         let begins = self.identity.is_none();
         let mut hello = self.options.hello(begins && self.place.is_none())?;
+        if begins {
+            let claims = hello.ticket.as_deref().map(Claims::unverified);
+            self.ticket_location = claims.and_then(Result::ok).map(|claims| claims.location);
+        } else if hello.location.is_empty() {
+            hello.location = self.ticket_location.clone().unwrap_or_default();
+        }
         if let Some(place) = &self.place {
             hello.location = Text::new(&*place.location)?;
             if begins {
@@ -151,10 +157,8 @@ impl Session {
                 digest,
             }
         });
-        if let (Need::Have(_) | Need::Send, Some((hash, _))) =
-            (hello.definition, self.lockstep().and_then(Lockstep::definition))
-        {
-            hello.definition = Need::Have(*hash);
+        if let (Need::Have(_) | Need::Send, Some(hash)) = (hello.definition, self.known_definition()) {
+            hello.definition = Need::Have(hash);
         }
         Ok(hello)
     }
@@ -182,7 +186,7 @@ impl Session {
             place.ticket = None;
         }
         self.characters = welcome.characters.to_vec();
-        self.next_sequence = self.next_sequence.max(welcome.last_sequence.saturating_add(1));
+        self.commands.skip_to(welcome.last_sequence);
         self.outgoing.clear();
         self.welcomed = true;
         self.ping = None;
@@ -190,12 +194,7 @@ impl Session {
         match (&mut self.follower, self.options.feed) {
             (Follower::Lockstep(lockstep), Feed::Lockstep) => lockstep.resumed(welcome)?,
             (_, Feed::Lockstep) => {
-                let known = self.options.definitions.get(&welcome.definition);
-                let known = known.map(|definition| (welcome.definition, definition));
-                let mut lockstep = Lockstep::new(welcome, self.options.simulation, known)?;
-                if let Some(bundle) = self.options.definitions.bundle(&welcome.definition) {
-                    lockstep.set_bundle(bundle);
-                }
+                let lockstep = Lockstep::new(welcome, self.options.simulation, None)?;
                 self.follower = Follower::Lockstep(Box::new(lockstep));
             }
             (_, Feed::State) => {
@@ -204,19 +203,18 @@ impl Session {
             }
             (_, Feed::Answers) => self.follower = Follower::Nothing,
         }
+        self.download = Some(Download::new(welcome));
+        if let Some(definition) = self.definition() {
+            let bundle = self.options.definitions.bundle(&welcome.definition);
+            self.define(welcome.definition, definition, bundle)?;
+        }
         self.events.push_back(ClientEvent::Joined {
             resumed,
             characters: self.characters.clone(),
             next_tick: welcome.next_tick,
             tick_rate: welcome.tick_rate,
         });
-        for (sequence, waiting) in &self.unanswered {
-            self.outgoing.push_back(ClientMessage::Command {
-                sequence: *sequence,
-                at_tick: waiting.at_tick,
-                command: waiting.command.clone(),
-            });
-        }
+        self.outgoing.extend(self.commands.messages(0));
         Ok(resumed)
     }
 
@@ -235,10 +233,11 @@ impl Session {
         self.place = None;
         self.observed = self.observed();
         self.follower = Follower::Nothing;
+        self.download = None;
         self.characters.clear();
         self.events.push_back(ClientEvent::SessionLost {
             code,
-            unanswered: std::mem::take(&mut self.unanswered).into_keys().collect(),
+            unanswered: self.commands.give_up(),
         });
     }
 
@@ -252,9 +251,10 @@ impl Session {
         self.identity = None;
         self.observed = self.observed();
         self.follower = Follower::Nothing;
+        self.download = None;
         self.characters.clear();
         self.events.push_back(ClientEvent::Moving {
-            unanswered: std::mem::take(&mut self.unanswered).into_keys().collect(),
+            unanswered: self.commands.give_up(),
         });
         true
     }
@@ -287,15 +287,7 @@ impl Session {
                 .following("Snapshot")?
                 .snapshot_part(tick, part, parts, &bytes)?,
             ServerMessage::Turn(turn) => self.following("Turn")?.turn(turn)?,
-            ServerMessage::Desync(desync) => {
-                let lockstep = self.following("Desync")?;
-                let difference = lockstep.desynced(&desync);
-                if desync.want_report {
-                    let report = lockstep.report_messages(desync.tick);
-                    self.outgoing.extend(report);
-                }
-                self.events.extend(difference.map(ClientEvent::Different));
-            }
+            ServerMessage::Desync(desync) => self.desync(&desync)?,
             ServerMessage::State(state) => {
                 self.watching("State")?.apply(&state)?;
                 self.events.push_back(ClientEvent::Observed { tick: state.tick });
@@ -453,26 +445,10 @@ impl Session {
         at_tick: Option<u64>,
         now: Instant,
     ) -> Result<u64, TooManyCommands> {
-        if self.unanswered.len() >= COMMANDS_WAITING_MAX {
-            return Err(TooManyCommands);
-        }
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
+        let sequence = self.commands.give(command, at_tick, now)?;
         if self.welcomed {
-            self.outgoing.push_back(ClientMessage::Command {
-                sequence,
-                at_tick,
-                command: command.clone(),
-            });
+            self.outgoing.extend(self.commands.messages(sequence));
         }
-        self.unanswered.insert(
-            sequence,
-            Unanswered {
-                at_tick,
-                command,
-                given: now,
-            },
-        );
         Ok(sequence)
     }
 
@@ -505,7 +481,7 @@ impl Session {
     }
 
     pub(crate) fn unanswered(&self) -> usize {
-        self.unanswered.len()
+        self.commands.waiting()
     }
 
     /// What a State feed told, over all connections.
@@ -523,6 +499,22 @@ impl Session {
             Follower::Lockstep(lockstep) => Some(lockstep),
             _ => None,
         }
+    }
+
+    /// The definition of its location, if it is known.
+    pub(crate) fn definition(&self) -> Option<Definition> {
+        let download = self.download.as_ref()?;
+        self.options.definitions.get(download.hash())
+    }
+
+    /// The hash of the one that need not be sent again.
+    fn known_definition(&self) -> Option<[u8; 32]> {
+        let held = self.lockstep().and_then(Lockstep::definition);
+        let held = held.map(|(hash, _)| *hash);
+        held.or_else(|| {
+            let download = self.download.as_ref()?;
+            self.definition().map(|_| *download.hash())
+        })
     }
 
     pub(crate) fn observer(&self) -> Option<&Observer> {
@@ -546,33 +538,57 @@ impl Session {
         }
     }
 
-    fn definition_part(
+    fn definition_part(&mut self, part: u32, parts: u32, bytes: &Part) -> Result<(), SessionError> {
+        let download = self
+            .download
+            .as_mut()
+            .ok_or(SessionError::Unexpected("Definition"))?;
+        let Some(whole) = download.part(part, parts, bytes)? else {
+            return Ok(());
+        };
+        let known = &self.options.definitions;
+        known.insert(whole.hash, whole.definition.clone());
+        known.insert_bundle(whole.hash, whole.bundle.clone());
+        self.define(whole.hash, whole.definition, Some(whole.bundle))
+    }
+
+    /// The location's definition is there: a World waits for it, if one is kept.
+    fn define(
         &mut self,
-        part: u32,
-        parts: u32,
-        bytes: &protocol::message::Part,
+        hash: [u8; 32],
+        definition: Definition,
+        bundle: Option<Bytes>,
     ) -> Result<(), SessionError> {
-        let lockstep = self.following("Definition")?;
-        lockstep.definition_part(part, parts, bytes)?;
-        if let Some((hash, definition)) = lockstep.definition() {
-            let (hash, definition, bundle) = (*hash, definition.clone(), lockstep.bundle().cloned());
-            self.options.definitions.insert(hash, definition);
+        if let Follower::Lockstep(lockstep) = &mut self.follower
+            && lockstep.definition().is_none()
+        {
+            lockstep.define(hash, definition)?;
             if let Some(bundle) = bundle {
-                self.options.definitions.insert_bundle(hash, bundle);
+                lockstep.set_bundle(bundle);
             }
         }
         Ok(())
     }
 
+    /// The server says that this World differs.
+    fn desync(&mut self, desync: &Desync) -> Result<(), SessionError> {
+        let tick = desync.tick;
+        let lockstep = self.following("Desync")?;
+        let difference = lockstep.desynced(desync);
+        if desync.want_report {
+            let report = lockstep.report_messages(tick);
+            self.outgoing.extend(report);
+        }
+        match difference {
+            Some(difference) => self.events.push_back(ClientEvent::Different(difference)),
+            None if parted::explains(desync) => {}
+            None => self.events.push_back(ClientEvent::Unexplained { tick }),
+        }
+        Ok(())
+    }
+
     fn answer(&mut self, sequence: u64, answer: Answer, now: Instant) {
-        let waiting = self.unanswered.remove(&sequence);
-        self.events.push_back(ClientEvent::Answered {
-            sequence,
-            answer,
-            waited: waiting.as_ref().map_or(Duration::ZERO, |waiting| {
-                now.saturating_duration_since(waiting.given)
-            }),
-            again: waiting.is_none(),
-        });
+        let told = self.commands.answered(sequence, answer, now);
+        self.events.push_back(told);
     }
 }

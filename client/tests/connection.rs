@@ -3,128 +3,14 @@
 #[allow(dead_code)] // other tests use the rest
 mod common;
 
-use std::future::Future;
-use std::time::Duration;
-
-use bytes::BytesMut;
-use client::{Answer, Client, ClientEvent, Ending, Options, Reconnect};
+use client::{Answer, Client, ClientEvent, Ending};
 use common::Authority;
-use protocol::frame::{self, FRAME_BYTES_FROM_CLIENT_MAX, FRAME_BYTES_FROM_SERVER_MAX};
-use protocol::message::{Hello, Need, Resume, Welcome};
-use protocol::{ClientMessage, Code, FrameReader, ServerMessage, handshake, wire};
+use common::server::{Server, both, ending, loaded, until};
+use protocol::message::{Desync, Need, Resume, Welcome};
+use protocol::{ClientMessage, Code, ServerMessage, handshake};
+use sim::bounded::List;
 use sim::{CharacterId, Command};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
-/// Where the test plays the server.
-struct Server {
-    listener: TcpListener,
-    address: String,
-}
-
-/// One accepted connection.
-struct Peer {
-    stream: TcpStream,
-    reader: FrameReader,
-}
-
-impl Server {
-    async fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it has one").to_string();
-        Self { listener, address }
-    }
-
-    fn options(&self) -> Options {
-        let mut options = Options::new(&*self.address, "Ann");
-        options.reconnect = Reconnect {
-            delay_min: Duration::from_millis(1),
-            delay_max: Duration::from_millis(1),
-            ..Reconnect::default()
-        };
-        options
-    }
-
-    async fn accept(&self) -> (Peer, Box<Hello>) {
-        let (stream, _) = self.listener.accept().await.expect("a client");
-        let reader = FrameReader::new(FRAME_BYTES_FROM_CLIENT_MAX);
-        let mut peer = Peer { stream, reader };
-        match peer.receive().await {
-            ClientMessage::Hello(hello) => (peer, hello),
-            other => panic!("{other:?} instead of a Hello"),
-        }
-    }
-}
-
-impl Peer {
-    async fn receive(&mut self) -> ClientMessage {
-        loop {
-            if let Some(payload) = self.reader.next_payload().expect("a frame") {
-                return wire::decode_client(&payload).expect("a message");
-            }
-            let count = self.stream.read_buf(self.reader.space()).await.expect("it reads");
-            assert!(count > 0, "the client has gone");
-        }
-    }
-
-    async fn send(&mut self, messages: impl IntoIterator<Item = ServerMessage>) {
-        let mut bytes = BytesMut::new();
-        for message in messages {
-            frame::encode_into(&message, FRAME_BYTES_FROM_SERVER_MAX, &mut bytes).expect("small");
-        }
-        self.stream.write_all(&bytes).await.expect("it writes");
-    }
-
-    async fn welcome(&mut self, welcome: Welcome) {
-        self.send([ServerMessage::Welcome(Box::new(welcome))]).await;
-    }
-
-    /// Welcome, definition and snapshot.
-    async fn let_in(&mut self, authority: &Authority) {
-        self.welcome(authority.welcome()).await;
-        self.send(authority.definition_messages()).await;
-        self.send(authority.snapshot_messages()).await;
-    }
-}
-
-/// Plays the client until it tells something that `pick` takes; what comes before is passed over.
-async fn until<T>(client: &mut Client, pick: impl Fn(&ClientEvent) -> Option<T>) -> T {
-    while let Some(event) = client.next().await {
-        if let Some(picked) = pick(&event) {
-            return picked;
-        }
-        if let ClientEvent::Ended(ending) = event {
-            panic!("ended: {ending}");
-        }
-    }
-    panic!("nothing more is told")
-}
-
-/// Runs both sides to their end; if one waits for ever that is a failure, not a test that hangs.
-async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
-    let both = async { tokio::join!(one, other) };
-    tokio::time::timeout(Duration::from_secs(60), both)
-        .await
-        .expect("one side waits for ever")
-}
-
-async fn ending(client: &mut Client) -> Ending {
-    while let Some(event) = client.next().await {
-        if let ClientEvent::Ended(ending) = event {
-            assert!(client.next().await.is_none());
-            return ending;
-        }
-    }
-    panic!("it ended without a word")
-}
-
-async fn loaded(client: &mut Client) -> u64 {
-    until(client, |event| match event {
-        ClientEvent::Loaded { tick } => Some(*tick),
-        _ => None,
-    })
-    .await
-}
+use tokio::io::AsyncWriteExt;
 
 fn stop() -> Command {
     Command::Stop {
@@ -335,6 +221,17 @@ async fn a_desync_is_reported_and_cured_by_a_snapshot() {
         };
         assert_ne!(digest, wrong);
         assert_eq!(peer.receive().await, ClientMessage::Resync);
+        // All zero: the server could not compute them any more.
+        let desync = Desync {
+            tick: 3,
+            expected: wrong,
+            clock: 0,
+            map: 0,
+            planner: 0,
+            characters: List::default(),
+            want_report: false,
+        };
+        peer.send([ServerMessage::Desync(Box::new(desync))]).await;
         peer.send(authority.snapshot_messages()).await;
         peer.send([ServerMessage::Turn(authority.turn(vec![]))]).await;
         assert!(matches!(
@@ -349,6 +246,13 @@ async fn a_desync_is_reported_and_cured_by_a_snapshot() {
             matches!(event, ClientEvent::Desynced { tick: 3, .. }).then_some(())
         })
         .await;
+        until(&mut client, |event| match event {
+            ClientEvent::Different(difference) => panic!("nobody said so: {difference:?}"),
+            event => matches!(event, ClientEvent::Unexplained { tick: 3 }).then_some(()),
+        })
+        .await;
+        let report = client.desync_report().expect("what it had itself");
+        assert_eq!((report.next_tick, report.sections), (4, None));
         assert_eq!(loaded(&mut client).await, 5);
         until(&mut client, |event| {
             matches!(event, ClientEvent::Stepped { tick: 5, .. }).then_some(())

@@ -4,7 +4,7 @@
 mod common;
 
 use client::lockstep::{Difference, Progress, TURNS_KEPT_MAX};
-use client::{Lockstep, LockstepError, Simulation};
+use client::{Download, Downloaded, Lockstep, LockstepError, Simulation};
 use common::Authority;
 use protocol::ClientMessage;
 use protocol::message::{Desync, Turn, Welcome};
@@ -50,6 +50,22 @@ fn give_snapshot(lockstep: &mut Lockstep, authority: &Authority) {
     }
 }
 
+fn download(lockstep: &mut Lockstep, authority: &Authority) {
+    let mut download = Download::new(&authority.welcome());
+    let mut whole = None;
+    for (part, parts, bytes) in authority.definition_parts() {
+        assert!(whole.is_none(), "the last one makes it whole");
+        whole = download.part(part, parts, &bytes).expect("in order");
+    }
+    let Downloaded {
+        hash,
+        definition,
+        bundle,
+    } = whole.expect("the last one makes it whole");
+    assert_eq!(bundle, authority.bundle.encode());
+    lockstep.define(hash, definition).expect("our rules");
+}
+
 fn walk() -> Vec<Command> {
     vec![Command::MoveTo {
         character: CharacterId(1),
@@ -62,11 +78,7 @@ fn walk() -> Vec<Command> {
 fn turns_between_the_parts_of_a_snapshot_are_kept() {
     let mut authority = Authority::with_player();
     let mut lockstep = Lockstep::new(&authority.welcome(), Simulation::Run, None).expect("our ruleset");
-    for (part, parts, bytes) in authority.definition_parts() {
-        lockstep
-            .definition_part(part, parts, &bytes)
-            .expect("the definition");
-    }
+    download(&mut lockstep, &authority);
     let snapshot = authority.snapshot_parts();
     assert!(snapshot.len() > 2, "several parts");
     let tick = authority.world.tick();
@@ -93,15 +105,10 @@ fn turns_between_the_parts_of_a_snapshot_are_kept() {
 fn turns_before_the_definition_wait_for_it() {
     let mut authority = Authority::new();
     let mut lockstep = Lockstep::new(&authority.welcome(), Simulation::Run, None).expect("our ruleset");
-    let definition = authority.definition_parts();
     give_snapshot(&mut lockstep, &authority);
     lockstep.turn(authority.turn(vec![])).expect("few");
     assert_eq!(progress(&mut lockstep), "");
-    for (part, parts, bytes) in definition {
-        lockstep
-            .definition_part(part, parts, &bytes)
-            .expect("the definition");
-    }
+    download(&mut lockstep, &authority);
     assert_eq!(progress(&mut lockstep), "L0 S0");
 }
 
@@ -168,6 +175,15 @@ fn a_differing_digest_stops_it_and_the_difference_has_a_name() {
     assert!(difference.map && !difference.clock);
     assert_eq!(difference.characters, [1, 50, 100].map(CharacterId));
     let kept = lockstep.world().expect("it stopped there").snapshot();
+    // All of them zero: the server does not know them any more, and what it said before holds.
+    let unknown = Desync {
+        clock: 0,
+        map: 0,
+        planner: 0,
+        characters: List::default(),
+        ..desync.clone()
+    };
+    assert_eq!(lockstep.desynced(&unknown), None);
     desync.tick = 4;
     assert_eq!(lockstep.desynced(&desync), None);
     assert!(lockstep.report_messages(4).is_empty(), "of another step");
@@ -271,11 +287,10 @@ fn what_cannot_be_followed_is_refused() {
     };
     let mut lockstep = Lockstep::new(&welcome, Simulation::Run, known()).expect("our ruleset");
     assert!(lockstep.definition().is_none(), "what is known is another one");
-    let last = authority
-        .definition_parts()
-        .iter()
-        .try_for_each(|(part, parts, bytes)| lockstep.definition_part(*part, *parts, bytes));
-    assert!(matches!(last, Err(LockstepError::DefinitionHash)));
+    lockstep
+        .define(authority.bundle.hash(), authority.definition.clone())
+        .expect("passed over");
+    assert!(lockstep.definition().is_none(), "still");
 
     let mut lockstep = welcomed(&authority);
     let (_, parts, bytes) = authority.snapshot_parts().remove(0);

@@ -1,5 +1,7 @@
 //! A small location, and a World that plays the server's.
 
+pub(crate) mod server;
+
 use protocol::message::{Part, ServerMessage, Turn, Welcome};
 use protocol::{Blob, Bundle};
 use sim::bounded::{List, Text};

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .messages import CLIENT, FRAME_BYTES_MAX, PACKED_STATES, SERVER, VERSION, Message
+from .messages import CLAIMS, CLIENT, FRAME_BYTES_MAX, PACKED_STATES, SERVER, VERSION, Message
 from .observer import Observer
 from .wire import WireError, decode, encode
 
 PING_SECONDS = 4.0
 SILENCE_SECONDS = 15.0
-HANDSHAKE_SECONDS = 60.0
+# A location may need a minute for the snapshot that goes with a Welcome.
+ANSWER_SECONDS = 70.0
+# A server that has not got a whole Hello closes by then: one that keeps the connection for longer has read it.
+HELLO_SECONDS = 5.0
 RETRY_SECONDS = 0.2
+SIGNATURE_BYTES = 64
 # Worth another try (docs/PROTOCOL.md, Codes).
 REJECTS_TO_RETRY = {103, 104, 118, 119}
 CLOSES_TO_RETRY = {303, 304, 309, 311, 313}
+MOVED = 310
 
 
 class Rejected(Exception):
@@ -62,6 +68,7 @@ class Client:
             "name": name, "ticket": ticket, "resume": None, "definition": ("No", {}),
         }
         self.patience = patience
+        self.listened_at = 0.0
         self.observer = Observer()
         self.welcome: dict[str, Any] = {}
         self.resumes = 0
@@ -105,15 +112,15 @@ class Client:
 
     async def messages(self) -> AsyncIterator[Message]:
         """Everything that comes, until it leaves. What it brings about is done before it is told."""
-        loop = asyncio.get_running_loop()
-        lost_at = loop.time()
+        self.listens()
         while True:
             try:
                 async for message in self.connection():
-                    lost_at = loop.time()
+                    self.listens()
                     yield message
             except (OSError, EOFError, TimeoutError) as error:
-                if not self.leaving and loop.time() - lost_at > self.patience:
+                silent = asyncio.get_running_loop().time() - self.listened_at
+                if not self.leaving and not self.redirect and silent > self.patience:
                     raise ConnectionError(f"no connection: {error}") from error
             finally:
                 if self.writer is not None:
@@ -121,18 +128,27 @@ class Client:
                     self.writer = None
             if self.leaving:
                 return
-            await asyncio.sleep(RETRY_SECONDS)
+            # It has left there already, whatever became of the Close.
+            if self.redirect:
+                self.travel(self.redirect)
+                self.listens()
+            else:
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def listens(self) -> None:
+        """There is a server that listens: patience begins anew."""
+        self.listened_at = asyncio.get_running_loop().time()
 
     async def connection(self) -> AsyncIterator[Message]:
         reader, writer = await asyncio.open_connection(*self.address)
         self.writer = writer
         self.send(("Hello", self.hello))
-        async with asyncio.timeout(HANDSHAKE_SECONDS):
-            name, fields = await receive(reader)
+        name, fields = await self.answer(reader)
         if name == "Reject":
-            if fields["code"] in REJECTS_TO_RETRY:
-                return
-            raise Rejected(fields["code"], fields["message"])
+            rejected = Rejected(fields["code"], fields["message"])
+            if rejected.code in REJECTS_TO_RETRY:
+                raise ConnectionError(f"not let in: {rejected}")
+            raise rejected
         if name != "Welcome":
             raise WireError(f"{name} instead of a Welcome")
         self.welcomed(fields)
@@ -149,22 +165,33 @@ class Client:
                     self.answers[fields["sequence"]] = (name, fields)
                 elif name == "Redirect":
                     self.redirect = fields
-                elif name == "Close" and self.redirect and not self.leaving:
-                    self.travel(self.redirect)
-                    return
                 elif name == "Close" and not self.leaving:
-                    if fields["code"] not in CLOSES_TO_RETRY:
+                    moves = self.redirect and fields["code"] == MOVED
+                    if not moves and fields["code"] not in CLOSES_TO_RETRY:
                         raise Closed(fields["code"], fields["message"])
                     return
                 yield name, fields
         finally:
             pings.cancel()
 
+    async def answer(self, reader: asyncio.StreamReader) -> Message:
+        """What is said to the Hello. Nothing else comes before it, for a minute perhaps."""
+        asked_at = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await receive(reader)
+        finally:
+            if asyncio.get_running_loop().time() - asked_at >= HELLO_SECONDS:
+                self.listens()
+
     def welcomed(self, welcome: dict[str, Any]) -> None:
         resumed = bool(self.welcome) and self.welcome["session"] == welcome["session"]
         self.resumes += resumed
         self.welcome = welcome
         self.next_sequence = max(self.next_sequence, welcome["last_sequence"] + 1)
+        if self.hello["ticket"] and not self.hello["location"]:
+            # Who names no location begins where the ticket is for, and has to name it to come back.
+            self.hello["location"] = location_of(self.hello["ticket"])
         # A position that cannot be right brings everything anew; a ticket admits once.
         self.hello["resume"] = {
             "session": welcome["session"], "token": welcome["token"], "run": welcome["run"], "next_tick": 0, "digest": 0,
@@ -190,6 +217,12 @@ class Client:
             await asyncio.sleep(PING_SECONDS)
             nonce += 1
             self.send(("Ping", {"nonce": nonce}))
+
+
+def location_of(ticket: str) -> str:
+    """Where a ticket is for."""
+    packed = base64.urlsafe_b64decode(ticket + "=" * (-len(ticket) % 4))
+    return str(decode(CLAIMS, packed[SIGNATURE_BYTES:])["location"])
 
 
 async def receive(reader: asyncio.StreamReader) -> Message:

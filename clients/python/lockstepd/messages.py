@@ -69,6 +69,10 @@ HELLO = Struct(
     magic=Exactly(4), version=U16, features=U64, client=SHORT, location=SHORT, role=ROLE, feed=FEED, view=Option(VIEW),
     name=NAME, ticket=Option(Text(640)), resume=Option(RESUME), definition=NEED,
 )
+CLAIMS = Struct(
+    key=Exactly(8), audience=SHORT, location=SHORT, subject=SHORT, name=NAME, role=ROLE, characters=Vec(U32, 64),
+    not_before=U64, expires=U64, nonce=Exactly(16),
+)
 CLIENT = Enum([
     ("Hello", HELLO),
     ("Command", Struct(sequence=U64, at_tick=Option(U64), command=COMMAND)),

@@ -16,6 +16,7 @@ from lockstepd import Client, Rejected
 
 ROOT = pathlib.Path(__file__).parents[3]
 HANG_SECONDS = 60
+LOCATIONS = [str(ROOT / "config" / "locations" / name) for name in ("town.json", "town-polygon.json")]
 
 
 def binary() -> str | None:
@@ -89,8 +90,7 @@ class Daemon(unittest.IsolatedAsyncioTestCase):
     def check_against_the_journal(self, told: list[tuple[int | None, dict]]) -> None:
         for tick, seen in told:
             replay = ["replay", self.data.name, "--until", str(tick), "--print", "state", "--json"]
-            printed = subprocess.run([str(binary()), *replay], capture_output=True, text=True, check=True).stdout
-            states = [json.loads(line) for line in printed.splitlines()]
+            states = [json.loads(line) for line in self.run_binary(*replay).splitlines()]
             state = next(state for state in states if state["tick"] == tick)
             self.assertEqual(list(seen.values()), [recorded(character) for character in state["characters"]], f"tick {tick}")
 
@@ -119,8 +119,7 @@ class Daemon(unittest.IsolatedAsyncioTestCase):
 
     async def test_it_goes_where_it_is_sent(self) -> None:
         self.stop()
-        locations = ROOT / "config" / "locations"
-        self.start("127.0.0.1:0", "--location", *(str(locations / name) for name in ("town.json", "town-polygon.json")))
+        self.start("127.0.0.1:0", "--location", *LOCATIONS)
         client, sessions, stop = Client(*self.address, "Ann", role="Player"), [], None
         async with asyncio.timeout(HANG_SECONDS):
             async for name, _ in client.messages():
@@ -134,6 +133,26 @@ class Daemon(unittest.IsolatedAsyncioTestCase):
                     client.leave()
         self.assertEqual((len(sessions), len(set(sessions)), client.resumes), (2, 1, 0))
         self.assertEqual(client.answers[stop][1]["outcome"], 0)
+
+    async def test_a_ticket_alone_brings_it_back_to_where_it_was(self) -> None:
+        self.stop()
+        key = str(pathlib.Path(self.data.name, "tickets.pem"))
+        self.run_binary("ticket", "key", key)
+        ticket = self.run_binary(
+            "ticket", "issue", "--key", key, "--subject", "ann", "--name", "Ann", "--location", "town-polygon",
+        )
+        self.start("off", "--ticket-key", f"{key}.pub", "--location", *LOCATIONS)
+        client = Client(*self.address, role="Player", ticket=ticket.strip())
+        async with asyncio.timeout(HANG_SECONDS):
+            async for name, _ in client.messages():
+                if name == "Welcome" and client.resumes == 0:
+                    client.drop_connection()
+                elif name == "Welcome":
+                    client.leave()
+        self.assertEqual((client.resumes, client.hello["location"]), (1, "town-polygon"))
+
+    def run_binary(self, *arguments: str) -> str:
+        return subprocess.run([str(binary()), *arguments], capture_output=True, text=True, check=True).stdout
 
     def send_away(self, place: str, session: int, to: str) -> None:
         body = json.dumps({"session": session, "to": to}).encode()

@@ -94,6 +94,7 @@ Lines of a script: commands at a tick counted from the join, as for `simulate --
 A bot whose steps are done leaves, unless it also walks around (--rate).
 
 A bot that loses its connection comes back by itself, as who it was, also after a restart of the daemon.
+Only those that play follow the script.
 Exit status 1: a desync, a missing turn, a command without exactly one answer, a bot that could not stay, a line of the
 script that failed. Bots that misbehave by --profile or a share are counted apart and make no error."#;
 
@@ -101,7 +102,7 @@ script that failed. Bots that misbehave by --profile or a share are counted apar
 const RATE_DEFAULT: f64 = 0.5;
 /// Largest `--rate`: more than two commands in a tick only wait at the server.
 const RATE_MAX: f64 = 100.0;
-/// A daemon that was never there is not waited for longer.
+/// A daemon that has not let anybody in, nor has a Hello to answer, is not waited for longer.
 const FIRST_CONTACT: Duration = Duration::from_secs(10);
 
 /// What all bots of a run share.
@@ -244,6 +245,15 @@ impl Plan {
         Duration::from_secs_f64(ramp * f64::from(index) / f64::from(self.arguments.count))
     }
 
+    /// What bot `index` is.
+    fn role(&self, index: u32) -> Role {
+        let plays = self.arguments.play.is_none_or(|first| index < first);
+        match plays && !self.arguments.observer {
+            true => Role::Player,
+            false => Role::Watcher,
+        }
+    }
+
     /// How bot `index` connects.
     fn options(&self, index: u32) -> Options {
         let arguments = &self.arguments;
@@ -251,8 +261,7 @@ impl Plan {
         let mut options = Options::new(&arguments.connect, self.name(index));
         options.program = concat!("lockstepd bot ", env!("CARGO_PKG_VERSION")).to_owned();
         options.location.clone_from(&arguments.location);
-        let plays = !arguments.observer && arguments.play.is_none_or(|first| index < first);
-        let role = if plays { Role::Player } else { Role::Watcher };
+        let role = self.role(index);
         options.role = role;
         options.tls.clone_from(&self.credentials.tls);
         options.ticket = self

@@ -8,6 +8,7 @@ use client::bot::{Places, Walker};
 use client::script::{Action, Failure, Script};
 use client::{Answer, Client, ClientEvent, Ending};
 use protocol::Code;
+use protocol::message::Role;
 use sim::CharacterId;
 
 use super::profile::Manner;
@@ -131,6 +132,11 @@ impl Bot {
                 self.report.trouble = Some(format!("desync: {difference:?}"));
                 self.keep_report();
             }
+            ClientEvent::Unexplained { tick } => {
+                self.report.trouble = Some(format!(
+                    "desync at tick {tick}: the server cannot say any more in what"
+                ));
+            }
             ClientEvent::OutOfOrder { expected, found } => {
                 self.report.missing_turns += found.saturating_sub(expected).max(1);
                 self.report.trouble = Some(format!("turn {found} where turn {expected} is next"));
@@ -243,6 +249,10 @@ impl Bot {
         let (Some(file), Some((joined, _))) = (&self.plan.script, self.joined) else {
             return;
         };
+        // A script is what a character does.
+        if self.plan.role(self.report.index) == Role::Watcher {
+            return;
+        }
         match file.parse(self.tick_rate) {
             Ok(lines) => self.script = Some(Script::new(lines, joined, self.tick_rate)),
             Err(problems) => {
@@ -355,9 +365,9 @@ impl Bot {
         }
     }
 
-    /// Until when a daemon that nobody has met is waited for.
+    /// Until when a daemon is waited for: as long as there is time once it has met somebody, or has a Hello to answer.
     fn patience(&self) -> Instant {
-        if *self.plan.met.borrow() {
+        if *self.plan.met.borrow() || self.client.is_asking() {
             self.plan.ends
         } else {
             self.plan.started + FIRST_CONTACT
@@ -365,7 +375,7 @@ impl Bot {
     }
 
     fn is_hopeless(&self) -> bool {
-        !*self.plan.met.borrow() && self.plan.started.elapsed() >= FIRST_CONTACT
+        Instant::now() >= self.patience()
     }
 
     fn finish(mut self) -> Report {
