@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::process::Stdio;
 
-use protocol::Code;
-use protocol::message::{Hello, Role};
+use protocol::message::{Feed, Hello, Role};
+use protocol::{ClientMessage, Code, ServerMessage};
 use serde_json::{Value, json};
 use sim::bounded::Text;
 use tempfile::tempdir;
@@ -12,7 +13,7 @@ use tempfile::tempdir;
 use crate::admission::{Guarded, claims, path};
 use crate::harness::{Daemon, HANG, lockstepd};
 use crate::pages::{POLYGON, TOWN, request};
-use crate::peer::{Peer, hello, without_definition};
+use crate::peer::{Peer, hello, watcher, without_definition};
 use crate::serve::ANY_PORT;
 
 const TOKEN: &str = "a-token-of-thirty-two-letters-ab";
@@ -199,5 +200,34 @@ fn a_reload_says_what_it_took_and_what_it_cannot() {
     );
     fs::write(&location, "{}").expect("a file");
     reload("", &[("", "and a restart would refuse them: ")]);
+    daemon.terminate();
+}
+
+/// `serve 2>&1 | less`: what nobody reads holds up neither a turn nor the end.
+#[test]
+fn a_log_that_nobody_reads_stops_no_turn() {
+    let data = tempdir().expect("a folder");
+    let mut command = lockstepd(&["serve", "--json", "--listen", ANY_PORT, "--tick-rate", "100"]);
+    command
+        .args(["--durability", "os", "--data-dir", path(data.path())])
+        .stderr(Stdio::piped());
+    let daemon = Daemon::launch(&mut command).expect("it listens");
+    let mut player = Peer::join(daemon.address, without_definition(hello("Ann"))).peer;
+    // A pipe holds 64 KiB; for each who comes and goes the location says two lines with a name in them.
+    let name = "\u{10400}".repeat(32);
+    for _ in 0..300 {
+        let guest = Hello {
+            name: Text::cut(&name),
+            ..without_definition(watcher(Feed::Answers))
+        };
+        let mut guest = Peer::join(daemon.address, guest).peer;
+        guest.send(&ClientMessage::Goodbye);
+        assert_eq!(guest.closed(), Some(Code::CLOSE_GOODBYE));
+    }
+    let tick = player.turn().tick;
+    player.until(|message| match message {
+        ServerMessage::Turn(turn) => (turn.tick > tick + 10).then_some(()),
+        _ => None,
+    });
     daemon.terminate();
 }

@@ -157,6 +157,8 @@ pub(crate) enum Output {
         /// One buffer for all.
         frame: Bytes,
     },
+    /// This connection has shown the token of a session: it is nobody unknown any more.
+    Recognise(ConnectionId),
     /// To one connection.
     Send(ConnectionId, Parcel),
     /// The clock has changed: to all who are there, and to whoever is silent for a second.

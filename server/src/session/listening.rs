@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use protocol::frame::FRAME_BYTES_FROM_CLIENT_MAX;
 use protocol::message::Role;
 use protocol::{ClientMessage, Code, FrameError, FrameReader, ServerMessage, wire};
 use tokio::io::{AsyncRead, ReadHalf};
@@ -19,8 +20,10 @@ use crate::location::{ConnectionId, Input};
 pub(super) const FRAME_DEADLINE: Duration = Duration::from_secs(10);
 /// From one message of the client to the next.
 pub(super) const IDLE_DEADLINE: Duration = Duration::from_secs(15);
-/// Messages that a connection may have on their way to the location.
-pub(super) const MESSAGES_UNDER_WAY_MAX: usize = 64;
+/// KiB of messages, each rounded up, that a connection may have on their way to the location.
+pub(super) const KIB_UNDER_WAY_MAX: usize = 64;
+
+const _: () = assert!(FRAME_BYTES_FROM_CLIENT_MAX.div_ceil(1024) <= KIB_UNDER_WAY_MAX);
 
 /// What listens to an admitted peer.
 pub(super) struct Listening {
@@ -126,8 +129,9 @@ impl Listening {
                 bytes: bytes.into_bytes(),
             },
         };
+        let kib = payload.len().div_ceil(1024) as u32;
         // The semaphore is never closed.
-        let permit = Arc::clone(&self.credit).acquire_owned().await.ok();
+        let permit = Arc::clone(&self.credit).acquire_many_owned(kib).await.ok();
         self.location.send_envelope(Envelope {
             input,
             entrant: None,

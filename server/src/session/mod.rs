@@ -20,16 +20,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadHalf};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::listening::{IDLE_DEADLINE, Listening, MESSAGES_UNDER_WAY_MAX};
+use self::listening::{IDLE_DEADLINE, KIB_UNDER_WAY_MAX, Listening};
 pub(crate) use self::permission::may_send;
 use self::speaking::{SILENCE_MAX, Writer, speak};
-use crate::admission::{Admission, unix_seconds};
-use crate::daemon::Directory;
+use crate::admission::{Admission, Refusal, unix_seconds};
+use crate::daemon::{Directory, Place};
 use crate::location::outbox::{End, Outbox};
 use crate::location::task::{Entrant, Envelope};
 use crate::location::{ConnectionId, Input, Visitor};
 
-/// From the connection to a whole Hello.
+/// From the connection to a whole Hello, and to the location's word on who resumes a session.
 pub(crate) const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
 /// How long is still read (or written) after a deadline is found to be over: a process that was stopped for a while sees
 /// that before it sees what has come in the meantime.
@@ -51,66 +51,32 @@ pub(crate) struct Guest {
     pub(crate) directory: Directory,
 }
 
-/// Serves one connection until it ends. `pending` is given back once the peer has said what it wants: until then it
-/// counts as one of the few unknown ones.
+/// Serves one connection until it ends. `pending` is given back once the peer is known: it was let through to a location by
+/// a ticket that is believed or where none is needed, or that location has found the session that it resumes. Until then,
+/// and until a peer that was turned away is gone, it counts as one of the few unknown ones.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest, pending: P) {
-    let Guest {
-        connection,
-        address,
-        deadline,
-        admission,
-        directory,
-    } = guest;
+    let (connection, deadline) = (guest.connection, guest.deadline);
     let (mut reader, writer) = tokio::io::split(stream);
     let mut writer = Writer::new(writer);
     let Some((hello, handshake)) = open(&mut reader, &mut writer, deadline).await else {
         return;
     };
-    let unix_seconds = unix_seconds();
-    let traveller = directory.travels.find(&hello, unix_seconds);
-    let travels = traveller.as_ref().map(|traveller| traveller.session);
-    let judged = match traveller {
-        Some(traveller) => Ok(Some(traveller.claims)),
-        None => admission.judge(&hello, unix_seconds),
-    };
-    let claims = match judged {
-        Ok(claims) => claims.map(Box::new),
+    let (place, visitor, token) = match judge(&hello, &guest) {
+        Ok(judged) => judged,
         Err((code, message)) => {
             tracing::debug!(connection = connection.0, %code, "refused");
             let reply = handshake.reject(code, message);
             return writer.farewell(&mut reader, reply).await;
         }
     };
-    let visitor = Visitor {
-        claims,
-        address,
-        unix_seconds,
-        travels,
-    };
-    drop(pending);
-    let (wanted, unknown) = match &visitor.claims {
-        // Who names none goes where the ticket is for.
-        Some(claims) if hello.location.is_empty() => (claims.location.as_str(), Code::REJECT_TICKET_INVALID),
-        _ => (hello.location.as_str(), Code::REJECT_UNKNOWN_LOCATION),
-    };
-    let Some(location) = directory.find(wanted) else {
-        let reply = handshake.reject(unknown, "no such location");
-        writer.farewell(&mut reader, reply).await;
-        return;
-    };
+    let resumes = hello.resume.is_some();
+    let mut pending = resumes.then_some(pending);
     let span = tracing::Span::current();
-    span.record("location", &*location.name);
-    let location = location.handle.clone();
-    let Some(token) = random_token() else {
-        let code = Code::REJECT_BUSY;
-        let reply = handshake.reject(code, "no random numbers to be had");
-        writer.farewell(&mut reader, reply).await;
-        return;
-    };
+    span.record("location", &*place.name);
+    let location = place.handle.clone();
     writer.traffic = Some(Arc::clone(location.traffic()));
     let outbox = Arc::new(Outbox::new());
     let role = hello.role;
-    let resumed = hello.resume.is_some();
     location.send_envelope(Envelope {
         input: Input::Enter {
             connection,
@@ -121,31 +87,35 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         entrant: Some(Entrant::new(Arc::clone(&outbox))),
         permit: None,
     });
-    let mut listening = Listening {
-        frames: FrameReader::new(0),
-        credit: Arc::new(Semaphore::new(MESSAGES_UNDER_WAY_MAX)),
-        location: location.clone(),
-        outbox: Arc::clone(&outbox),
-        connection,
-        role,
-        unconfirmed: resumed,
-    };
     let mut handshake = Some(handshake);
     let ended = {
         let speaking = speak(&mut writer, &outbox, &location, connection);
         tokio::pin!(speaking);
+        // In this order: what follows a Welcome is not taken for what came before it.
         let early = tokio::select! {
-            ended = &mut speaking => Some(ended),
+            biased;
             () = outbox.admitted() => None,
-            () = hang_up(&mut reader, handshake.as_mut()) => Some(Ended::Gone),
+            ended = wait_outside(&mut reader, handshake.as_mut()) => Some(ended),
+            ended = be_recognised(&outbox, deadline, &mut pending) => Some(ended),
+            ended = &mut speaking => Some(ended),
         };
-        match (early, handshake.take_if(|_| outbox.characters().is_some())) {
-            (Some(ended), _) => ended,
-            (None, admitted) => {
+        match early {
+            Some(ended) => ended,
+            None => {
+                drop(pending.take());
                 if let Some(session) = outbox.session() {
                     span.record("session", session);
                 }
-                listening.frames = admitted.map_or(FrameReader::new(0), ServerHandshake::into_reader);
+                let frames = handshake.take().map(ServerHandshake::into_reader);
+                let mut listening = Listening {
+                    frames: frames.unwrap_or_else(|| FrameReader::new(0)),
+                    credit: Arc::new(Semaphore::new(KIB_UNDER_WAY_MAX)),
+                    location: location.clone(),
+                    outbox: Arc::clone(&outbox),
+                    connection,
+                    role,
+                    unconfirmed: resumes,
+                };
                 tokio::select! {
                     ended = &mut speaking => ended,
                     ended = listening.listen(&mut reader) => ended,
@@ -166,6 +136,34 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
     };
     tracing::debug!(connection = connection.0, code = %whose, "connection ends");
     writer.farewell(&mut reader, last).await;
+}
+
+/// Where a guest goes, what the location is told of it, and the token of its session there.
+fn judge<'a>(hello: &Hello, guest: &'a Guest) -> Result<(&'a Place, Visitor, [u8; 16]), Refusal> {
+    let unix_seconds = unix_seconds();
+    let traveller = guest.directory.travels.find(hello, unix_seconds);
+    let travels = traveller.as_ref().map(|traveller| traveller.session);
+    let claims = match traveller {
+        Some(traveller) => Some(traveller.claims),
+        None => guest.admission.judge(hello, unix_seconds)?,
+    };
+    let (wanted, unknown) = match &claims {
+        // Who names none goes where the ticket is for.
+        Some(claims) if hello.location.is_empty() => (claims.location.as_str(), Code::REJECT_TICKET_INVALID),
+        _ => (hello.location.as_str(), Code::REJECT_UNKNOWN_LOCATION),
+    };
+    let place = guest
+        .directory
+        .find(wanted)
+        .ok_or((unknown, "no such location"))?;
+    let token = random_token().ok_or((Code::REJECT_BUSY, "no random numbers to be had"))?;
+    let visitor = Visitor {
+        claims: claims.map(Box::new),
+        address: guest.address,
+        unix_seconds,
+        travels,
+    };
+    Ok((place, visitor, token))
 }
 
 /// Why a connection ends.
@@ -222,13 +220,31 @@ async fn read_before<S: AsyncRead>(
     timeout(LAST_LOOK, reader.read_buf(frames.space())).await.ok()
 }
 
-/// Returns when the peer hangs up. What it says before its Welcome is kept, as far as a frame of an unknown peer goes.
-async fn hang_up<S: AsyncRead>(reader: &mut ReadHalf<S>, handshake: Option<&mut ServerHandshake>) {
-    let Some(handshake) = handshake else { return };
+/// Returns when the peer hangs up, or says more before its Welcome than is kept of it: a frame of an unknown peer. It is
+/// read all the time, since a peer that is not read can be gone without anybody noticing.
+async fn wait_outside<S: AsyncRead>(
+    reader: &mut ReadHalf<S>,
+    handshake: Option<&mut ServerHandshake>,
+) -> Ended {
+    let Some(handshake) = handshake else {
+        return std::future::pending().await;
+    };
     while handshake.reader().pending().len() <= FRAME_BYTES_BEFORE_ADMISSION_MAX {
         if !matches!(reader.read_buf(handshake.reader().space()).await, Ok(1..)) {
-            return;
+            return Ended::Gone;
         }
+    }
+    Ended::By(End::Reject(Code::REJECT_BAD_FRAME, "too much before the Welcome"))
+}
+
+/// Gives the place among the unknown peers back, if it is still held, when the location knows the peer; returns when that
+/// takes too long.
+async fn be_recognised<P>(outbox: &Outbox, deadline: Instant, pending: &mut Option<P>) -> Ended {
+    if pending.is_some() {
+        if timeout_at(deadline, outbox.recognised()).await.is_err() {
+            return Ended::By(End::Reject(Code::REJECT_BUSY, "the location does not answer"));
+        }
+        *pending = None;
     }
     std::future::pending().await
 }

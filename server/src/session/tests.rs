@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
 use protocol::message::{Need, Resume};
-use protocol::{ClientMessage, ServerMessage, wire};
+use protocol::{Blob, ClientMessage, ServerMessage, wire};
 use sim::CharacterId;
 use sim::bounded::Text;
 use tokio::io::{AsyncWriteExt, DuplexStream};
@@ -27,6 +27,11 @@ fn client_frame(message: &ClientMessage) -> Vec<u8> {
 
 /// A served connection: what the test writes to and reads from, and what reaches the location.
 async fn connect() -> (DuplexStream, Receiver<Envelope>) {
+    connect_from(()).await
+}
+
+/// The same in a place among the unknown ones.
+async fn connect_from<P: Send + 'static>(pending: P) -> (DuplexStream, Receiver<Envelope>) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (handle, inputs) = Handle::for_test();
     let guest = Guest {
@@ -36,7 +41,7 @@ async fn connect() -> (DuplexStream, Receiver<Envelope>) {
         admission: Arc::default(),
         directory: Directory::for_test(handle),
     };
-    tokio::spawn(serve(theirs, guest, ()));
+    tokio::spawn(serve(theirs, guest, pending));
     (ours, inputs)
 }
 
@@ -51,18 +56,31 @@ async fn messages(stream: &mut DuplexStream) -> Vec<ServerMessage> {
         .collect()
 }
 
+/// The code of the Reject or Close with which the connection ends.
+async fn last_code(stream: &mut DuplexStream) -> Option<Code> {
+    match messages(stream).await.last()? {
+        ServerMessage::Reject { code, .. } | ServerMessage::Close { code, .. } => Some(*code),
+        _ => None,
+    }
+}
+
+/// Says Hello; where the location's replies to it go.
+async fn ask(stream: &mut DuplexStream, inputs: &Receiver<Envelope>, hello: Hello) -> Arc<Outbox> {
+    let hello = client_frame(&ClientMessage::Hello(Box::new(hello)));
+    stream.write_all(&hello).await.expect("a pipe");
+    loop {
+        if let Ok(envelope) = inputs.try_recv() {
+            assert!(matches!(envelope.input, Input::Enter { .. }));
+            return envelope.entrant.expect("replies go somewhere").taken();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Says Hello and is admitted with character 1.
 async fn admitted() -> (DuplexStream, Receiver<Envelope>, Arc<Outbox>) {
     let (mut stream, inputs) = connect().await;
-    let hello = client_frame(&ClientMessage::Hello(Box::new(hello())));
-    stream.write_all(&hello).await.expect("a pipe");
-    let outbox = loop {
-        if let Ok(envelope) = inputs.try_recv() {
-            assert!(matches!(envelope.input, Input::Enter { .. }));
-            break envelope.entrant.expect("replies go somewhere").taken();
-        }
-        tokio::task::yield_now().await;
-    };
+    let outbox = ask(&mut stream, &inputs, hello()).await;
     let frame = Bytes::from_static(b"");
     let characters = vec![CharacterId(1)];
     outbox.push(
@@ -80,10 +98,11 @@ async fn admitted() -> (DuplexStream, Receiver<Envelope>, Arc<Outbox>) {
 async fn check_close(after_welcome: &[u8], expected: Code) {
     let (mut stream, _inputs, _outbox) = admitted().await;
     stream.write_all(after_welcome).await.expect("a pipe");
-    match messages(&mut stream).await.last() {
-        Some(ServerMessage::Close { code, .. }) => assert_eq!(*code, expected),
-        other => panic!("{other:?} after {after_welcome:02x?}"),
-    }
+    assert_eq!(
+        last_code(&mut stream).await,
+        Some(expected),
+        "after {after_welcome:02x?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,9 +186,8 @@ async fn only_a_hello_opens() {
     assert!(inputs.try_recv().is_err(), "the location never hears of it");
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_first_frame_after_a_resume_confirms_it() {
-    let (mut stream, inputs) = connect().await;
+/// Somebody who wants a session back.
+fn resuming() -> Hello {
     let resume = Resume {
         session: 1,
         token: [0; 16],
@@ -177,12 +195,145 @@ async fn the_first_frame_after_a_resume_confirms_it() {
         next_tick: 0,
         digest: 0,
     };
-    let hello = Hello {
+    Hello {
         resume: Some(resume),
         ..hello()
+    }
+}
+
+/// Until something has come about that needs no time.
+async fn until(mut come: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if come() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it does not come about");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_among_the_unknown_is_held_until_the_peer_is_known_or_gone() {
+    let held = |place: &Arc<()>| Arc::strong_count(place) > 1;
+    let asked = async |hello: Hello| {
+        let place = Arc::new(());
+        let (mut stream, inputs) = connect_from(Arc::clone(&place)).await;
+        assert!(held(&place), "{hello:?}");
+        let outbox = ask(&mut stream, &inputs, hello).await;
+        (place, stream, inputs, outbox)
     };
+
+    // Without keys whoever asks is let through.
+    let (place, _stream, _inputs, _outbox) = asked(hello()).await;
+    until(|| !held(&place)).await;
+
+    // Who resumes is unknown until its location has found the session.
+    let (place, _stream, _inputs, outbox) = asked(resuming()).await;
+    tokio::time::sleep(HANDSHAKE_DEADLINE / 2).await;
+    assert!(held(&place));
+    outbox.recognise();
+    until(|| !held(&place)).await;
+
+    // A peer that is turned away keeps its place until it is gone.
+    let (place, mut stream, _inputs, outbox) = asked(resuming()).await;
+    let (code, message) = (Code::REJECT_RESUME_INVALID, "no such session");
+    outbox.push(Parcel::Reject { code, message }, std::time::Instant::now());
+    assert_eq!(last_code(&mut stream).await, Some(code));
+    assert!(held(&place), "it is still connected");
+    drop(stream);
+    until(|| !held(&place)).await;
+
+    let place = Arc::new(());
+    let (mut stream, inputs) = connect_from(Arc::clone(&place)).await;
+    let elsewhere = Hello {
+        location: Text::cut("elsewhere"),
+        ..hello()
+    };
+    let elsewhere = client_frame(&ClientMessage::Hello(Box::new(elsewhere)));
+    stream.write_all(&elsewhere).await.expect("a pipe");
+    assert_eq!(last_code(&mut stream).await, Some(Code::REJECT_UNKNOWN_LOCATION));
+    assert!(held(&place), "it is still connected");
+    drop(stream);
+    until(|| !held(&place)).await;
+    assert!(inputs.try_recv().is_err(), "no location hears of it");
+
+    // A location that does not answer does not fill the places for ever.
+    let begun = Instant::now();
+    let (place, mut stream, inputs, _outbox) = asked(resuming()).await;
+    assert_eq!(last_code(&mut stream).await, Some(Code::REJECT_BUSY));
+    assert!(begun.elapsed() >= HANDSHAKE_DEADLINE);
+    drop(stream);
+    until(|| !held(&place)).await;
+    assert!(matches!(
+        inputs.try_recv().expect("its end").input,
+        Input::Gone(_)
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn little_is_kept_of_what_comes_before_the_welcome() {
+    let check = async |bytes: usize, rejected: bool| {
+        let (mut stream, inputs) = connect().await;
+        let _outbox = ask(&mut stream, &inputs, hello()).await;
+        stream.write_all(&vec![1; bytes]).await.expect("a pipe");
+        if rejected {
+            assert_eq!(
+                last_code(&mut stream).await,
+                Some(Code::REJECT_BAD_FRAME),
+                "{bytes}"
+            );
+        }
+        // However much it said, its end is noticed.
+        drop(stream);
+        let mut ended = false;
+        until(|| {
+            ended |= matches!(inputs.try_recv(), Ok(envelope) if matches!(envelope.input, Input::Gone(_)));
+            ended
+        })
+        .await;
+    };
+    check(0, false).await;
+    check(FRAME_BYTES_BEFORE_ADMISSION_MAX, false).await;
+    check(FRAME_BYTES_BEFORE_ADMISSION_MAX + 1, true).await;
+    check(32 * 1024, true).await;
+}
+
+/// A location that takes nothing yet holds up whoever has sent it so much, by bytes and not by messages.
+#[tokio::test(start_paused = true)]
+async fn what_is_under_way_to_the_location_is_bounded_in_bytes() {
+    let check = async |message: &ClientMessage, expected: usize| {
+        let (stream, inputs, _outbox) = admitted().await;
+        let (frame, (_reading, mut writing)) = (client_frame(message), tokio::io::split(stream));
+        let frame_bytes = frame.len();
+        let flood = tokio::spawn(async move { while writing.write_all(&frame).await.is_ok() {} });
+        let mut under_way = Vec::new();
+        tokio::time::sleep(SILENCE_MAX).await;
+        under_way.extend(inputs.try_iter());
+        assert_eq!(under_way.len(), expected, "of {} bytes", frame_bytes);
+        // What it has taken makes room for as much again.
+        under_way.clear();
+        tokio::time::sleep(SILENCE_MAX).await;
+        under_way.extend(inputs.try_iter());
+        assert_eq!(under_way.len(), expected, "of {} bytes", frame_bytes);
+        flood.abort();
+    };
+    check(&ClientMessage::Resync, KIB_UNDER_WAY_MAX).await;
+    let report = |bytes: usize| ClientMessage::DesyncReport {
+        tick: 1,
+        part: 0,
+        parts: 1,
+        bytes: Blob::new(vec![0; bytes]).expect("small"),
+    };
+    check(&report(1_200), KIB_UNDER_WAY_MAX / 2).await;
+    // With the fields before them 13 KiB, begun.
+    check(&report(12 * 1024), KIB_UNDER_WAY_MAX / 13).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_frame_after_a_resume_confirms_it() {
+    let (mut stream, inputs) = connect().await;
     let bytes = [
-        client_frame(&ClientMessage::Hello(Box::new(hello))),
+        client_frame(&ClientMessage::Hello(Box::new(resuming()))),
         client_frame(&ClientMessage::Resync),
         client_frame(&ClientMessage::Goodbye),
     ];

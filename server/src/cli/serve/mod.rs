@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         output.finish()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let log = Log::start(&config);
+    let log = Log::start(&config)?;
     let mut checked = config.check().with_status(Status::Refused)?;
     arguments.complete(&mut checked.settings);
     let daemon = Daemon::prepare(checked)?;

@@ -32,6 +32,7 @@ impl Location {
         }
         self.check_resumes(number, now_us)?;
         let (id, token) = (connection.id, connection.token);
+        out.push(Output::Recognise(id));
         let lockstep = matches!(connection.feed, Feed::Lockstep);
         if let Some(replaced) = self.roster.connect(number, connection) {
             let message = "resumed on a newer connection";

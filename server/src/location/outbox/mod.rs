@@ -129,6 +129,7 @@ pub(crate) struct Outbox {
     characters: OnceLock<Vec<CharacterId>>,
     session: OnceLock<u64>,
     admitted: Notify,
+    recognised: Notify,
 }
 
 impl Outbox {
@@ -140,6 +141,7 @@ impl Outbox {
             characters: OnceLock::new(),
             session: OnceLock::new(),
             admitted: Notify::new(),
+            recognised: Notify::new(),
         }
     }
 
@@ -187,6 +189,16 @@ impl Outbox {
     /// Waits for the Welcome; one task only.
     pub(crate) async fn admitted(&self) {
         self.admitted.notified().await;
+    }
+
+    /// The location has found the session that the peer resumes; its Welcome may still have to wait.
+    pub(crate) fn recognise(&self) {
+        self.recognised.notify_one();
+    }
+
+    /// Waits for [`Outbox::recognise`]; one task only.
+    pub(crate) async fn recognised(&self) {
+        self.recognised.notified().await;
     }
 
     /// Answers a Ping, unless this connection ends anyway; whether it has not asked for more than it reads.

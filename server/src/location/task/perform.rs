@@ -46,6 +46,11 @@ impl Task<'_> {
                         Arc::make_mut(&mut self.followers).push((connection, Arc::clone(outbox)));
                     }
                 }
+                Output::Recognise(connection) => {
+                    if let Some(outbox) = self.outboxes.get(&connection) {
+                        outbox.recognise();
+                    }
+                }
                 Output::Broadcast { tick, frame } => {
                     if let Some(shadow) = &mut self.shadow {
                         shadow.turn_ran(tick, &frame, &self.location.world);

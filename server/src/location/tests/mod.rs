@@ -35,6 +35,7 @@ struct Stage {
     records: Vec<Record>,
     parcels: BTreeMap<ConnectionId, Vec<Parcel>>,
     followers: Vec<ConnectionId>,
+    recognised: Vec<ConnectionId>,
     forgotten: Vec<ConnectionId>,
     recomputations: Vec<Recomputation>,
     kept: Vec<ClientWorld>,
@@ -92,6 +93,7 @@ impl Stage {
             records: Vec::new(),
             parcels: BTreeMap::new(),
             followers: Vec::new(),
+            recognised: Vec::new(),
             forgotten: Vec::new(),
             recomputations: Vec::new(),
             kept: Vec::new(),
@@ -119,6 +121,7 @@ impl Stage {
                 Output::Record(record) => self.records.push(record),
                 Output::Keyframe { sessions, .. } => self.records.push(Record::Sessions(sessions)),
                 Output::Follow(connection) => self.followers.push(connection),
+                Output::Recognise(connection) => self.recognised.push(connection),
                 Output::Broadcast { tick, frame } => {
                     for follower in &self.followers {
                         let frame = frame.clone();

@@ -31,6 +31,8 @@ fn a_dropped_session_comes_back() {
             _ => None,
         });
         assert_eq!(outcome, Some(expected), "{resume:?}");
+        let known = stage.recognised.contains(&connection(number));
+        assert_eq!(known, expected.is_ok(), "{resume:?}");
         if expected.is_ok() {
             // It hangs up before it says anything, so the token stays as it was.
             assert!(matches!(sent[0], Parcel::Welcome { .. }));
@@ -117,6 +119,7 @@ fn whoever_hangs_up_before_a_second_welcome_may_come_back() {
     };
     stage.resume(60, resume);
     assert!(stage.sent(60).is_empty(), "it waits for a snapshot");
+    assert!(stage.recognised.contains(&connection(60)), "but is known");
     stage.resume(6, resume);
     assert_eq!(
         stage.end(60),
