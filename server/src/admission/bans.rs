@@ -1,6 +1,7 @@
 //! Who may not come in whatever their ticket says (spec 10): by ticket subject or address prefix, with an end and a reason,
 //! kept in `bans.json` in the data folder.
 
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
@@ -33,14 +34,18 @@ pub(crate) struct Ban {
     pub(crate) reason: String,
 }
 
-/// All bans, checked.
+/// All bans, checked, and when each ends; `None`: never. However many there are, to look for somebody takes no longer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bans(Vec<(Whom, Option<u64>)>);
+pub(crate) struct Bans {
+    subjects: BTreeMap<String, Option<u64>>,
+    prefixes: BTreeMap<Prefix, Option<u64>>,
+}
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Whom {
-    Subject(String),
-    Addresses { prefix: IpAddr, bits: u32 },
+/// All addresses that begin with these bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Prefix {
+    V4(u32, u32),
+    V6(u32, u128),
 }
 
 impl Bans {
@@ -76,16 +81,10 @@ impl Bans {
 
     /// Whether somebody may not be there at this time.
     pub(crate) fn forbid(&self, subject: &str, address: Option<IpAddr>, unix_seconds: u64) -> bool {
-        let mut lasting = self
-            .0
-            .iter()
-            .filter(|(_, until)| until.is_none_or(|until| unix_seconds < until));
-        lasting.any(|(whom, _)| match whom {
-            Whom::Subject(banned) => banned == subject,
-            Whom::Addresses { prefix, bits } => {
-                address.is_some_and(|address| begins(address, *prefix, *bits))
-            }
-        })
+        let lasts = |until: &Option<u64>| until.is_none_or(|until| unix_seconds < until);
+        let banned = |prefix: Prefix| self.prefixes.get(&prefix).is_some_and(lasts);
+        self.subjects.get(subject).is_some_and(lasts)
+            || address.is_some_and(|address| Prefix::all_of(address).any(banned))
     }
 
     #[cfg(test)]
@@ -95,16 +94,30 @@ impl Bans {
 
     fn check(bans: Vec<Ban>) -> anyhow::Result<Self> {
         ensure!(bans.len() <= BANS_MAX, "more than {BANS_MAX} bans");
-        let checked = bans.into_iter().enumerate().map(|(index, ban)| {
-            let whom = match (ban.subject, ban.address) {
-                (Some(subject), None) if !subject.is_empty() => Ok(Whom::Subject(subject)),
-                (None, Some(address)) => parse_prefix(&address),
+        let mut checked = Self::default();
+        for (index, ban) in bans.into_iter().enumerate() {
+            let added = match (ban.subject, ban.address) {
+                (Some(subject), None) if !subject.is_empty() => {
+                    add(&mut checked.subjects, subject, ban.until);
+                    Ok(())
+                }
+                (None, Some(address)) => {
+                    Prefix::parse(&address).map(|prefix| add(&mut checked.prefixes, prefix, ban.until))
+                }
                 _ => Err(anyhow!("either a subject or an address")),
             };
-            Ok((whom.with_context(|| format!("$[{index}]"))?, ban.until))
-        });
-        Ok(Self(checked.collect::<anyhow::Result<_>>()?))
+            added.with_context(|| format!("$[{index}]"))?;
+        }
+        Ok(checked)
     }
+}
+
+/// Of two bans of the same the one that ends later holds.
+fn add<K: Ord>(bans: &mut BTreeMap<K, Option<u64>>, whom: K, until: Option<u64>) {
+    let later = |there: Option<u64>| Some(there?.max(until?));
+    bans.entry(whom)
+        .and_modify(|there| *there = later(*there))
+        .or_insert(until);
 }
 
 /// The bans of a data folder as they stand there; no file, no bans.
@@ -128,27 +141,44 @@ pub(crate) fn read_all(data_dir: &Path) -> anyhow::Result<Vec<Ban>> {
     serde_json::from_slice(&text).with_context(|| path.display().to_string())
 }
 
-fn parse_prefix(text: &str) -> anyhow::Result<Whom> {
-    let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-    let prefix: IpAddr = address.parse().with_context(|| format!("{text:?}"))?;
-    let width = if prefix.is_ipv4() { 32 } else { 128 };
-    let bits = bits
-        .map_or(Ok(width), str::parse)
-        .with_context(|| format!("{text:?}"))?;
-    ensure!(bits <= width, "{text:?}: more than {width} bits");
-    Ok(Whom::Addresses { prefix, bits })
-}
+impl Prefix {
+    /// # Errors
+    /// Neither an address nor one with a number of bits that it has.
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+        let address: IpAddr = address.parse().with_context(|| format!("{text:?}"))?;
+        let width = if address.is_ipv4() { 32_u32 } else { 128 };
+        let bits: u32 = bits
+            .map_or(Ok(width), str::parse)
+            .with_context(|| format!("{text:?}"))?;
+        ensure!(bits <= width, "{text:?}: more than {width} bits");
+        Ok(match address.to_canonical() {
+            // Of an IPv4 address in IPv6 form the last bits are the address.
+            canonical @ IpAddr::V4(_) => Self::of(canonical, bits.saturating_sub(width - 32)),
+            canonical => Self::of(canonical, bits),
+        })
+    }
 
-fn begins(address: IpAddr, prefix: IpAddr, bits: u32) -> bool {
-    let (address, prefix, width) = match (address.to_canonical(), prefix.to_canonical()) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(a.to_bits()), u128::from(b.to_bits()), 32),
-        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
-        _ => return false,
-    };
-    (address ^ prefix)
-        .checked_shr(width - bits.min(width))
-        .unwrap_or(0)
-        == 0
+    /// Of an address, its first bits.
+    fn of(address: IpAddr, bits: u32) -> Self {
+        match address {
+            IpAddr::V4(address) => {
+                let rest = u32::MAX.checked_shr(bits).unwrap_or(0);
+                Self::V4(bits, address.to_bits() & !rest)
+            }
+            IpAddr::V6(address) => {
+                let rest = u128::MAX.checked_shr(bits).unwrap_or(0);
+                Self::V6(bits, address.to_bits() & !rest)
+            }
+        }
+    }
+
+    /// All that an address begins with.
+    fn all_of(address: IpAddr) -> impl Iterator<Item = Self> {
+        let address = address.to_canonical();
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        (0..=width).map(move |bits| Self::of(address, bits))
+    }
 }
 
 #[cfg(test)]
@@ -159,7 +189,10 @@ mod tests {
     fn bans_are_by_subject_or_by_prefix_and_end() {
         let bans = Bans::parse(
             br#"[{"subject": "mallory", "reason": "spam"}, {"subject": "bob", "until": 100},
-                {"address": "192.0.2.0/24", "until": 100}, {"address": "2001:db8::/32"}, {"address": "198.51.100.7"}]"#,
+                {"address": "192.0.2.0/24", "until": 100}, {"address": "2001:db8::/32"}, {"address": "198.51.100.7"},
+                {"address": "::ffff:203.0.113.128/121"}, {"address": "2001:db9:0:1::/64", "until": 100},
+                {"subject": "carol", "until": 100}, {"subject": "carol", "until": 50},
+                {"subject": "dave"}, {"subject": "dave", "until": 50}]"#,
         )
         .expect("bans");
         let check = |subject: &str, address: &str, now: u64, expected: bool| {
@@ -182,6 +215,17 @@ mod tests {
         check("", "2001:db9::1", 0, false);
         check("", "198.51.100.7", 0, true);
         check("", "198.51.100.8", 0, false);
+        check("", "203.0.113.127", 0, false);
+        check("", "203.0.113.129", 0, true);
+        check("", "2001:db9:0:1:2::3", 99, true);
+        check("", "2001:db9:0:2:2::3", 99, false);
+        // Of two bans of the same the one that ends later holds.
+        check("carol", "203.0.113.1", 99, true);
+        check("carol", "203.0.113.1", 100, false);
+        check("dave", "203.0.113.1", 99, true);
+        let everywhere = Bans::parse(br#"[{"address": "0.0.0.0/0"}]"#).expect("bans");
+        assert!(everywhere.forbid("", Some(IpAddr::from([192, 0, 2, 1])), 0));
+        assert!(!everywhere.forbid("", Some(IpAddr::from([0; 16])), 0));
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl Visitors {
 }
 
 /// What counts as one address: of IPv6 a /64, which is what one customer has.
-fn group(address: IpAddr) -> IpAddr {
+pub(crate) fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
         address => address,

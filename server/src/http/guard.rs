@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -42,9 +43,13 @@ struct Asked<'a> {
     headers: &'a HeaderMap,
 }
 
-/// Where a request comes from.
-#[derive(Clone, Copy)]
-pub(super) struct Caller(pub(super) SocketAddr);
+/// Where the requests of a connection come from.
+#[derive(Clone)]
+pub(super) struct Caller {
+    pub(super) address: SocketAddr,
+    /// One of its requests was let through to a page that is not open to everybody.
+    pub(super) known: Arc<AtomicBool>,
+}
 
 impl Guard {
     /// As it is at the start.
@@ -169,20 +174,23 @@ impl Guard {
 
 /// Lets a request through, or answers it.
 pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    let caller = request
-        .extensions()
-        .get::<Caller>()
-        .map(|caller| caller.0.ip().to_canonical());
-    let caller = caller.unwrap_or(IpAddr::from([0, 0, 0, 0]));
+    let caller = request.extensions().get::<Caller>().cloned();
+    let address = caller.as_ref().map(|caller| caller.address.ip().to_canonical());
+    let address = address.unwrap_or(IpAddr::from([0, 0, 0, 0]));
     let asked = Asked {
         method: request.method(),
         path: request.uri().path(),
         headers: request.headers(),
     };
     let page = guard.page(asked.headers).cloned();
-    let mut response = match guard.judge(caller, asked, Instant::now()) {
+    let mut response = match guard.judge(address, asked, Instant::now()) {
         Ok(()) if guard.is_preflight(asked) => preflight(),
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            if let Some(caller) = caller.filter(|_| !OPEN.contains(&asked.path)) {
+                caller.known.store(true, Ordering::Relaxed);
+            }
+            next.run(request).await
+        }
         Err(problem) => problem.into_response(),
     };
     let headers = response.headers_mut();

@@ -42,6 +42,7 @@ use protocol::message::Explanation;
 use protocol::{Code, ServerMessage, frame};
 use sim::{Command, Definition, Event, World};
 
+use self::admission::Names;
 use self::clock::TickClock;
 use self::desync::Waiting;
 use self::downloads::Downloads;
@@ -78,6 +79,7 @@ pub(crate) struct Location {
     clock: TickClock,
     inbox: Inbox,
     roster: Roster,
+    names: Names,
     history: History,
     downloads: Downloads,
     /// What those with the State feed were told.
@@ -132,6 +134,7 @@ impl Location {
             clock: TickClock::starting(world.tick(), now_us, definition.tick_rate()),
             inbox,
             roster,
+            names: Names::default(),
             history: History::starting(
                 world.tick(),
                 world.digest(),

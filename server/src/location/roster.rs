@@ -267,6 +267,8 @@ pub(crate) struct Roster {
     numbers: SessionNumbers,
     /// Tickets that have opened a session, and when they expire; in the journal, too.
     nonces: BTreeMap<[u8; 16], u64>,
+    /// The wall clock when somebody came with a ticket last.
+    unix_seconds: u64,
 }
 
 impl Roster {
@@ -342,11 +344,12 @@ impl Roster {
         Ok(())
     }
 
-    /// Whether a ticket has opened a session, or is about to. Those that have expired are forgotten.
+    /// Whether a ticket has opened a session and has not expired since, or is about to open one.
     pub(crate) fn is_used(&mut self, claims: &Claims, unix_seconds: u64) -> bool {
-        self.nonces.retain(|_, expires| unix_seconds < *expires);
+        self.unix_seconds = unix_seconds;
+        let lasts = |expires: &u64| unix_seconds < *expires;
         let shown = |session: &Session| session.nonce.is_some_and(|used| used.nonce == claims.nonce);
-        self.nonces.contains_key(&claims.nonce) || self.sessions.values().any(shown)
+        self.nonces.get(&claims.nonce).is_some_and(lasts) || self.sessions.values().any(shown)
     }
 
     /// Whether another ticket can be remembered.
@@ -361,8 +364,9 @@ impl Roster {
         }
     }
 
-    /// The tickets that were used, for the journal.
-    pub(crate) fn nonces(&self) -> Vec<Nonce> {
+    /// The tickets that were used, for the journal; those that have expired are forgotten.
+    pub(crate) fn nonces(&mut self) -> Vec<Nonce> {
+        self.nonces.retain(|_, expires| self.unix_seconds < *expires);
         let nonces = self.nonces.iter();
         nonces
             .map(|(&nonce, &expires)| Nonce { nonce, expires })

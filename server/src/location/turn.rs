@@ -113,6 +113,7 @@ impl Location {
         outcomes: &[Code],
         out: &mut Vec<Output>,
     ) {
+        self.names.turn_ran(commands);
         self.follow_borrowed(commands, sources, outcomes);
         let joined = |event: &Event| match event {
             Event::Joined { character } => Some(*character),
@@ -210,7 +211,7 @@ impl Location {
     }
 
     /// The World and everybody who is there, for the journal.
-    pub(super) fn keyframe(&self, out: &mut Vec<Output>) {
+    pub(super) fn keyframe(&mut self, out: &mut Vec<Output>) {
         let tick = self.world.tick();
         let open = |session: &&roster::Session| {
             matches!(

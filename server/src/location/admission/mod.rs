@@ -1,6 +1,7 @@
 //! How somebody comes and goes (spec 4.5): admission, the roster's Join, resuming, the grace and the roster's Leave.
 
 mod leave;
+mod names;
 mod resume;
 
 use std::sync::Arc;
@@ -12,11 +13,12 @@ use protocol::{Code, FEATURE_PACKED_STATES, FEATURES, ServerMessage, VERSION};
 use sim::bounded::List;
 use sim::{CharacterId, Command, Kind, Name};
 
+pub(super) use self::names::Names;
 use crate::admission::Refusal;
 use crate::journal::record::{Record, SessionState};
 use crate::location::borrowed::Borrowed;
 use crate::location::outbox::{Download, Parcel};
-use crate::location::roster::{Connection, Feed, GRACE_US, Phase, Token, folded};
+use crate::location::roster::{Connection, Feed, GRACE_US, Phase, Token};
 use crate::location::state_feed::StateFeed;
 use crate::location::{ConnectionId, Location, Output, Visitor, encode};
 
@@ -103,7 +105,7 @@ impl Location {
         self.roster
             .check_new(name, role, self.rules.players_max)
             .map_err(|code| (code, "somebody is there already"))?;
-        if self.is_name_of_character(name) {
+        if self.names.contain(name, &self.world) {
             return Err((Code::REJECT_NAME_TAKEN, "a character has this name"));
         }
         if travels.is_some_and(|number| self.roster.get_mut(number).is_some()) {
@@ -183,17 +185,6 @@ impl Location {
             }
             _ => Ok(()),
         }
-    }
-
-    /// NPCs and bots of the location have names too; players' are the sessions'.
-    fn is_name_of_character(&self, name: &str) -> bool {
-        let folded_name = folded(name);
-        let mut others = self
-            .world
-            .characters()
-            .iter()
-            .filter(|character| character.kind != Kind::Player);
-        !name.is_empty() && others.any(|character| folded(&character.name) == folded_name)
     }
 
     /// The roster's Join of this session has run.

@@ -1,5 +1,8 @@
 //! Coming in: who gets the World, who is told why not.
 
+use protocol::ticket::{Claims, KeyId};
+use sim::bounded::List;
+
 use super::*;
 
 #[test]
@@ -92,6 +95,99 @@ fn whoever_may_not_come_in_is_told_why() {
     stage.take(Input::Stop);
     stage.enter(6, hello("Dora"));
     assert_eq!(stage.end(6), Some(Code::REJECT_DRAINING));
+}
+
+#[test]
+fn a_name_is_free_when_its_npc_is_gone_and_taken_when_another_has_it() {
+    let mut stage = Stage::new(start());
+    let guard = stage.location.world.character(CharacterId(100));
+    let guard = guard.expect("an NPC of the demo").clone();
+    let check = |stage: &mut Stage, name: &str, taken: bool| {
+        // In a turn of its own.
+        stage.turns(1);
+        stage.enter(50, hello(name));
+        let expected = taken.then_some(Code::REJECT_NAME_TAKEN);
+        assert_eq!(stage.end(50), expected, "{name}");
+        stage.take(Input::Gone(connection(50)));
+        stage.forgotten.clear();
+    };
+    check(&mut stage, "Guard Aldo", true);
+    check(&mut stage, "Guard Bea", false);
+    let despawn = Command::Despawn { character: guard.id };
+    stage.location.inbox.push_operator(0, despawn);
+    check(&mut stage, "Guard Aldo", false);
+    let another = sim::CharacterSpec {
+        id: guard.id,
+        name: Text::cut("Guard Bea"),
+        x: guard.position.x,
+        z: guard.position.z,
+        speed_per_tick: nav::Fixed::ONE,
+        rotation_per_tick: nav::Fixed::ONE,
+        collision_radius: nav::Fixed::ONE,
+        movement_contact_radius: nav::Fixed::ONE,
+        cooldown_ticks: None,
+        enabled: true,
+        alive: true,
+        behaviour: sim::Behaviour::Idle,
+    };
+    stage.location.inbox.push_operator(0, Command::SpawnNpc(another));
+    check(&mut stage, "guard bea", true);
+    check(&mut stage, "Guard Aldo", false);
+}
+
+/// A ticket is forgotten when it has expired: at the next keyframe, and decided as if at once.
+#[test]
+fn a_used_ticket_is_remembered_until_it_expires() {
+    let mut stage = Stage::new(start());
+    let location = stage.location.definition.name().to_owned();
+    let mut check = |(nonce, expires): (u8, u64), unix_seconds: u64, expected: Option<Code>, kept: &[u8]| {
+        let claims = Claims {
+            key: KeyId([0; 8]),
+            audience: Text::default(),
+            location: Text::cut(&location),
+            subject: Text::cut(&format!("subject {nonce}")),
+            name: Text::default(),
+            role: Role::Watcher,
+            characters: List::default(),
+            not_before: 0,
+            expires,
+            nonce: [nonce; 16],
+        };
+        let answers = Hello {
+            role: Role::Watcher,
+            feed: message::Feed::Answers,
+            ..hello("")
+        };
+        stage.take(Input::Enter {
+            connection: connection(50),
+            hello: Box::new(answers),
+            visitor: Visitor {
+                claims: Some(Box::new(claims)),
+                unix_seconds,
+                ..Visitor::default()
+            },
+            token: [nonce; 16],
+        });
+        assert_eq!(stage.end(50), expected, "{nonce} at {unix_seconds}");
+        stage.take(Input::Goodbye(connection(50)));
+        stage.parcels.clear();
+        stage.forgotten.clear();
+        let mut keyframe = Vec::new();
+        stage.location.keyframe(&mut keyframe);
+        let Some(Output::Keyframe { sessions, .. }) = keyframe.first() else {
+            panic!("a keyframe");
+        };
+        let there: Vec<u8> = sessions.nonces.iter().map(|used| used.nonce[0]).collect();
+        assert_eq!(there, kept, "at {unix_seconds}");
+    };
+    let used = Some(Code::REJECT_TICKET_USED);
+    check((1, 100), 50, None, &[1]);
+    check((1, 100), 99, used, &[1]);
+    check((2, 200), 99, None, &[1, 2]);
+    check((1, 100), 50, used, &[1, 2]);
+    check((3, 200), 100, None, &[2, 3]);
+    check((2, 200), 199, used, &[2, 3]);
+    check((4, 300), 250, None, &[4]);
 }
 
 #[test]
