@@ -240,6 +240,11 @@ fn a_subject_takes_over_its_session_and_nobody_elses() {
     };
     guarded.refused("its token is over", asking(stolen), Code::REJECT_RESUME_INVALID);
     let guarded = guarded.killed_and_restarted();
+    guarded.refused(
+        "its token is over for good",
+        asking(stolen),
+        Code::REJECT_RESUME_INVALID,
+    );
     let mut again = guarded.join(claims("ann", Role::Player));
     assert_eq!((again.own(), again.welcome.session), (own, session));
     assert_eq!(again.welcome.last_sequence, 1);

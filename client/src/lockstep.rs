@@ -17,8 +17,8 @@ use sim::{CharacterId, Command, Definition, Event, RULESET, SnapshotError, World
 use crate::parted::Parted;
 use crate::parts::{Parts, PartsError};
 
-/// Turns kept while a snapshot comes: as long as a server keeps one alive, at the fastest tick rate.
-pub const TURNS_KEPT_MAX: usize = 60 * 128;
+/// Turns kept while a snapshot comes: as long as a server keeps one alive and a little longer, at the fastest tick rate.
+pub const TURNS_KEPT_MAX: usize = 64 * 128;
 /// Bytes of a whole snapshot.
 pub const SNAPSHOT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
@@ -261,6 +261,8 @@ impl Lockstep {
         // Another snapshot than the one that was coming replaces it.
         if part == 0 {
             self.snapshot_parts = Some((tick, Parts::new(parts, SNAPSHOT_BYTES_MAX)));
+            // What they did is in it.
+            self.turns.retain(|turn| turn.tick >= tick);
         }
         let Some((_, assembly)) = self.snapshot_parts.as_mut().filter(|(begun, _)| *begun == tick) else {
             return Err(LockstepError::Parts(PartsError::Order {

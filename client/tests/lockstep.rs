@@ -324,3 +324,18 @@ fn what_cannot_be_followed_is_refused() {
     }
     assert!(matches!(lockstep.turn(turn), Err(LockstepError::TooManyTurns)));
 }
+
+#[test]
+fn turns_before_a_snapshot_count_no_more() {
+    let mut authority = Authority::with_player();
+    let mut lockstep = welcomed(&authority);
+    let turn = authority.turn(vec![]);
+    for _ in 0..TURNS_KEPT_MAX {
+        lockstep.turn(turn.clone()).expect("kept");
+    }
+    give_snapshot(&mut lockstep, &authority);
+    let next = authority.turn(vec![]);
+    let tick = next.tick;
+    lockstep.turn(next).expect("there is room again");
+    assert_eq!(progress(&mut lockstep), format!("L{tick} S{tick}"));
+}

@@ -34,6 +34,9 @@ pub(crate) struct AdmissionArguments {
     /// Who may have the Lockstep feed, and with it the whole World [default: player,bot,watcher,admin]
     #[arg(long, value_name = "ROLE", value_enum, value_delimiter = ',')]
     lockstep_roles: Vec<RoleName>,
+    /// Metres around their own character that players and bots with the State feed see at most [default: as far as they ask]
+    #[arg(long, value_name = "METRES", value_parser = clap::value_parser!(u16).range(0..=16_000))]
+    player_view_radius: Option<u16>,
     /// What becomes of the character of a player who leaves or does not come back in time [default: leave]
     #[arg(long, value_name = "WHAT", value_enum)]
     on_leave: Option<OnLeave>,
@@ -65,6 +68,7 @@ impl AdmissionArguments {
         let connects = self
             .connects_per_second
             .map(|connects| Value::Number(connects.into()));
+        let view_radius = self.player_view_radius.map(|metres| Value::Number(metres.into()));
         let flags = [
             (
                 "admission.ticketKeys",
@@ -86,6 +90,7 @@ impl AdmissionArguments {
                 "locations.lockstepRoles",
                 (!roles.is_empty()).then_some(Value::List(roles)),
             ),
+            ("locations.playerViewRadius", view_radius),
             (
                 "locations.onLeave",
                 self.on_leave.as_ref().map(|what| Value::Text(name(what))),

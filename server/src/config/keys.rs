@@ -144,6 +144,9 @@ pub(crate) const KEYS: &[Key] = &[
     )
     .flag("--lockstep-roles")
     .reload(),
+    key(LOCATIONS, "playerViewRadius", Kind::Number(0, 16_000), "")
+        .flag("--player-view-radius")
+        .reload(),
     key(
         LOCATIONS,
         "onLeave",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use nav::Problems;
+use nav::{Fixed, Problems};
 use protocol::message::Role;
 
 use super::keys::{self, LOCATION_FILE, LOCATIONS, LOCATIONS_MAX, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN};
@@ -257,6 +257,9 @@ impl Config {
             rules: Rules {
                 players_max: number("playersMax").map_or(usize::MAX, |players| players as usize),
                 lockstep_roles: roles(value("lockstepRoles")),
+                player_view_radius: number("playerViewRadius")
+                    .and_then(|metres| i32::try_from(metres).ok())
+                    .map(Fixed::from_int),
                 on_leave: match value("onLeave").text() {
                     Some("stay") => OnLeave::Stay,
                     _ => OnLeave::Leave,

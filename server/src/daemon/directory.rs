@@ -79,6 +79,7 @@ impl Directory {
         let rules = Rules {
             players_max: 1,
             lockstep_roles: Vec::new(),
+            player_view_radius: None,
             on_leave: OnLeave::Leave,
             idle: Idle::Run,
         };

@@ -8,7 +8,7 @@ use protocol::{Code, ServerMessage};
 use sim::Sections;
 
 use super::investigator::Question;
-use super::outbox::{Download, Parcel};
+use super::outbox::Parcel;
 use super::reports::Fault;
 use super::roster::{self, Feed};
 use super::{ConnectionId, Location, Output, encode};
@@ -21,6 +21,8 @@ const RECOMPUTATIONS_MAX: usize = 16;
 /// Who waits for the parts' digests of a tick.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
+    /// The digest after it.
+    expected: u64,
     /// Each with whether it is to be asked for its World.
     connections: Vec<(ConnectionId, bool)>,
     /// The server's own World of that tick is being kept.
@@ -68,6 +70,7 @@ impl Location {
         let ask = may_ask && self.reports.ask(id, number, (tick, expected), now_us);
         let is_known = known.is_some();
         let waiting = self.desynced.entry(tick).or_default();
+        waiting.expected = expected;
         waiting.connections.push((id, ask));
         waiting.kept |= ask;
         match recomputation {
@@ -89,7 +92,7 @@ impl Location {
         let message = |want_report| {
             encode(&ServerMessage::Desync(Box::new(Desync {
                 tick,
-                expected: self.history.digest_to_compare(tick).unwrap_or_default(),
+                expected: waiting.expected,
                 clock: digests.clock,
                 map: digests.map,
                 planner: digests.planner,
@@ -143,6 +146,8 @@ impl Location {
             let may = connection
                 .resynced_us
                 .is_none_or(|at_us| at_us + RESYNC_US <= now_us);
+            // Nobody can have stepped without the definition.
+            let may = may && !self.downloads.is_defining(connection.id);
             if !connection.wants_resync || !connection.welcomed || !may {
                 continue;
             }
@@ -169,27 +174,24 @@ impl Location {
                 continue;
             };
             let number = session.number;
-            let welcomed = session.connection().is_some_and(|connection| connection.welcomed);
-            let definition = if welcomed {
-                None
-            } else {
-                self.welcome(number, tick, out)
-            };
+            if session
+                .connection()
+                .is_some_and(|connection| !connection.welcomed)
+            {
+                self.welcome(number, tick, out);
+            }
             let Some(connection) = self.roster.of(taker).and_then(roster::Session::connection_mut) else {
                 continue;
             };
             connection.snapshot_tick = tick;
             connection.told_desync = false;
+            connection.wants_resync = false;
             if !connection.following {
                 connection.following = true;
                 out.push(Output::Follow(taker));
             }
-            let download = Download {
-                snapshot_tick: Some(tick),
-                definition,
-                snapshot: Arc::clone(&frames),
-            };
-            out.push(Output::Send(taker, Parcel::Download(download)));
+            let frames = Arc::clone(&frames);
+            out.push(Output::Send(taker, Parcel::Snapshot { tick, frames }));
         }
     }
 }

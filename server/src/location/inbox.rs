@@ -226,6 +226,24 @@ impl Inbox {
         turn.into_iter().map(|(_, entry)| entry).collect()
     }
 
+    /// Whether commands of this session wait.
+    pub(crate) fn waits(&self, session: u64) -> bool {
+        let mut waiting = self.waiting.range((session, 0)..=(session, u32::MAX));
+        waiting.next().is_some()
+    }
+
+    /// Forgets what a session has scheduled for a later turn.
+    pub(crate) fn forget_scheduled(&mut self, session: u64) {
+        let scheduled = std::mem::take(&mut self.scheduled);
+        for (place, entry) in scheduled {
+            if entry.source.is_client(session) {
+                self.uncount(&entry);
+            } else {
+                self.scheduled.insert(place, entry);
+            }
+        }
+    }
+
     /// Forgets what waits from a session or for it.
     pub(crate) fn forget(&mut self, session: u64) {
         let stays = |entry: &Entry| entry.source.session() != session;
@@ -512,9 +530,15 @@ mod tests {
         }
         inbox.push(arrived(2, 1, Some(3)), 0, 10).expect("there is room");
         inbox.push_roster(1, stop(1));
+        inbox.forget_scheduled(1);
+        assert!(inbox.waits(1));
         inbox.forget(1);
+        assert!(!inbox.waits(1));
         assert_eq!(close(&mut inbox, 0), []);
         assert_eq!(inbox.push(arrived(1, 17, None), 0, 10), Ok(()));
+        assert_eq!(inbox.push(arrived(3, 1, Some(3)), 0, 10), Ok(()));
+        inbox.forget_scheduled(3);
+        assert!(!inbox.waits(3));
         assert_eq!(inbox.drain_sessions(), [(2, 1), (1, 17)]);
         assert_eq!(close(&mut inbox, 3), []);
     }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use nav::Fixed;
 use protocol::Code;
 use protocol::message::{Hello, Role, Short, View};
 use protocol::ticket::Claims;
@@ -80,6 +81,8 @@ pub(crate) enum Input {
     Gone(ConnectionId),
     /// What waited for this connection was dropped; now it takes bytes again.
     Dropped(ConnectionId),
+    /// The last part of the definition is on its way.
+    Defined(ConnectionId),
     /// The last part of the snapshot of this tick is on its way.
     Downloaded {
         /// Whose.
@@ -208,6 +211,9 @@ pub(crate) struct Rules {
     pub(crate) players_max: usize,
     /// Who may have the Lockstep feed, and with it the whole World.
     pub(crate) lockstep_roles: Vec<Role>,
+    /// How far around their own character players and bots with the State feed see at most, metres; `None`: as far as they
+    /// ask.
+    pub(crate) player_view_radius: Option<Fixed>,
     /// What becomes of a player's character.
     pub(crate) on_leave: OnLeave,
     /// What it does while nobody is there.

@@ -25,6 +25,7 @@ mod reports;
 mod roster;
 mod sequences;
 pub(crate) mod shadow;
+mod showing;
 mod state_feed;
 pub(crate) mod status;
 mod storage;
@@ -120,6 +121,7 @@ impl Location {
             start.answers,
             start.nonces,
             start.last_session,
+            start.rules.on_leave == OnLeave::Stay,
             now_us,
         );
         roster.share_numbers(start.numbers);
@@ -275,6 +277,7 @@ impl Location {
                 self.gone(connection, now_us, out);
             }
             Input::Dropped(connection) => self.dropped(connection, now_us, out),
+            Input::Defined(connection) => self.downloads.defined(connection),
             Input::Downloaded { connection, tick } => self.downloads.finished(connection, tick),
             Input::Sections { tick, sections } => self.tell_desync(tick, sections.map(Arc::from), out),
             Input::Stop => self.stop(out),
@@ -302,7 +305,8 @@ impl Location {
         now_us: u64,
         out: &mut Vec<Output>,
     ) {
-        let Some(session) = self.roster.of(connection) else {
+        // After a goodbye nothing is heard any more.
+        let Some(session) = self.roster.of(connection).filter(|session| !session.parting) else {
             return;
         };
         let (number, allowance) = (session.number, session.allowance());

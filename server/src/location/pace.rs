@@ -42,8 +42,8 @@ impl Location {
         self.pace.idle && self.roster.is_empty()
     }
 
-    /// To be called again and again while turns do not become due: graces end, whoever wants a snapshot gets one, and
-    /// everybody hears about the clock.
+    /// To be called again and again while turns do not become due: graces end, whoever wants a snapshot or a state gets one,
+    /// and everybody hears about the clock.
     pub(crate) fn stand_still(&mut self, now_us: u64, out: &mut Vec<Output>) {
         if self.runs() || self.storage() != Storage::Kept {
             return;
@@ -51,6 +51,7 @@ impl Location {
         self.end_graces(now_us, out);
         self.resync(now_us);
         self.give_snapshots(now_us, out);
+        self.show_still(now_us, out);
         if now_us.saturating_sub(self.pace.told_us) >= TELL_EVERY_US {
             self.pace.told_us = now_us;
             out.push(Output::Clock(self.clock_frame()));

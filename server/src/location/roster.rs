@@ -29,6 +29,8 @@ pub(crate) const SESSIONS_MAX: usize = 4_096;
 /// Session numbers of one tick before they reach into the next: a number never means two sessions of a run, even if
 /// the journal does not know the newest ones any more.
 const NUMBERS_PER_TICK: u64 = 1_024;
+/// Stands for the hash of a token where there is none: what has it cannot be found.
+const NO_TOKEN: [u8; 32] = [0; 32];
 /// So many commands refused for their rate …
 const RATE_REFUSALS_MAX: usize = 100;
 /// … in this time close the connection, µs.
@@ -78,6 +80,8 @@ pub(crate) struct Session {
     pub(crate) phase: Phase,
     /// A Welcome has been sent, on whichever connection: somebody may know a token and come back.
     pub(crate) welcomed: bool,
+    /// It has said goodbye, and leaves once the commands that it sent before have run.
+    pub(crate) parting: bool,
     rate_refusals: Recent,
     repeats: Recent,
     resumes: Recent,
@@ -223,11 +227,18 @@ impl Session {
         self.token_hash = token_hash(token);
     }
 
-    /// The subject of its ticket has come with another one: from now on this token alone resumes it.
+    /// The subject of its ticket has come with another one: a new token. The one before stays valid until
+    /// [`Session::confirm`]; of two of which nobody has shown the newer one, the older.
     pub(crate) fn renew(&mut self, claims: &Claims, token: &Token) {
         self.nonce = Some(nonce(claims));
-        self.old_token_hash = None;
+        self.old_token_hash.get_or_insert(self.token_hash);
         self.token_hash = token_hash(token);
+    }
+
+    /// From now on no token resumes it.
+    pub(crate) fn end_tokens(&mut self) {
+        self.old_token_hash = None;
+        self.token_hash = NO_TOKEN;
     }
 
     /// The client speaks on its new connection, so it knows its new token. Returns whether that changed anything.
@@ -272,12 +283,13 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// The roster as a journal knows it: everybody is in the grace.
+    /// The roster as a journal knows it: everybody is in the grace; if characters stay, but those who were away.
     pub(crate) fn recovered(
         sessions: Vec<record::Session>,
         answers: Vec<record::Answer>,
         nonces: Vec<Nonce>,
         last_number: u64,
+        stays: bool,
         now_us: u64,
     ) -> Self {
         let mut roster = Self {
@@ -302,10 +314,15 @@ impl Roster {
                 token_hash: session.token_hash,
                 old_token_hash: session.old_token_hash,
                 sequences: Sequences::default(),
-                phase: Phase::Grace {
-                    until_us: now_us + GRACE_US,
+                phase: if session.token_hash == NO_TOKEN && stays {
+                    Phase::Away
+                } else {
+                    Phase::Grace {
+                        until_us: now_us + GRACE_US,
+                    }
                 },
                 welcomed: true,
+                parting: false,
                 rate_refusals: Recent::default(),
                 repeats: Recent::default(),
                 resumes: Recent::default(),
@@ -320,6 +337,17 @@ impl Roster {
         roster
     }
 
+    /// Whether nobody more of this role may be there. Those who are away have no place: their character stands, but they
+    /// may never come back.
+    pub(crate) fn is_full(&self, role: Role, players_max: usize) -> bool {
+        let plays = |role: Role| matches!(role, Role::Player | Role::Bot);
+        let there = |session: &&Session| {
+            let gone = matches!(session.phase, Phase::Leaving | Phase::Away);
+            plays(session.role) && !gone
+        };
+        plays(role) && self.sessions.values().filter(there).count() >= players_max
+    }
+
     /// Whether a player or bot of this name may come.
     ///
     /// # Errors
@@ -329,12 +357,7 @@ impl Roster {
             .sessions
             .values()
             .filter(|session| !matches!(session.phase, Phase::Leaving));
-        let players = there
-            .clone()
-            .filter(|session| matches!(session.role, Role::Player | Role::Bot))
-            .count();
-        let full = matches!(role, Role::Player | Role::Bot) && players >= players_max;
-        if full || self.sessions.len() >= SESSIONS_MAX {
+        if self.is_full(role, players_max) || self.sessions.len() >= SESSIONS_MAX {
             return Err(Code::REJECT_FULL);
         }
         let folded = folded(name);
@@ -427,6 +450,7 @@ impl Roster {
             sequences: Sequences::default(),
             phase: Phase::Joining(connection),
             welcomed: false,
+            parting: false,
             rate_refusals: Recent::default(),
             repeats: Recent::default(),
             resumes: Recent::default(),
@@ -438,7 +462,7 @@ impl Roster {
     /// The session that a client wants back, if its token says that it is its own and nobody sent it away.
     pub(crate) fn resumable(&self, resume: &Resume, role: Role) -> Option<u64> {
         let session = self.sessions.get(&resume.session)?;
-        let there = matches!(session.phase, Phase::Connected(_) | Phase::Grace { .. });
+        let there = matches!(session.phase, Phase::Connected(_) | Phase::Grace { .. }) && !session.parting;
         (session.knows(&resume.token) && there && session.role == role).then_some(session.number)
     }
 

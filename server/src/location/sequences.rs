@@ -76,6 +76,11 @@ impl Sequences {
         self.raise(sequence);
     }
 
+    /// What waits will not run: whoever sends it again sends something new.
+    pub(crate) fn forget_waiting(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Puts an answer back that the journal remembers.
     pub(crate) fn recover(&mut self, answer: &record::Answer) {
         let accepted = Answer::Accepted {

@@ -9,9 +9,8 @@ use sim::{CharacterId, Command, Event, Outcome, Phase};
 use super::inbox::{Entry, Source};
 use super::operator::Reply;
 use super::outbox::Parcel;
-use super::roster::{self, Connection, Feed};
+use super::roster;
 use super::sequences::Answer;
-use super::state_feed::{NotShown, Scene};
 use super::{Location, Output, encode};
 use crate::journal::record::{self, KEYFRAME_TICKS, Record, SessionState};
 
@@ -48,19 +47,19 @@ impl Location {
         let outcomes = outcomes(&self.events, commands.len());
         let turn = self.publish(tick, commands, &sources, &outcomes, out);
         self.settle_roster(&turn, &sources, &outcomes, out);
-        self.show_states(tick, now_us, out);
+        self.show_step(now_us, out);
         self.answer_all(tick, &sources, &outcomes, out);
+        self.part(out);
         if self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
             self.keyframe(out);
         }
-        for connection in self.downloads.expire(now_us) {
-            self.close(
-                connection,
-                Code::CLOSE_SLOW,
-                "a snapshot took too long",
-                now_us,
-                out,
-            );
+        let late = self.downloads.expire(now_us);
+        for connection in late.excused {
+            out.push(Output::Send(connection, Parcel::Hold));
+        }
+        for connection in late.slow {
+            let (code, message) = (Code::CLOSE_SLOW, "a snapshot took too long");
+            self.close(connection, code, message, now_us, out);
         }
         self.resync(now_us);
         self.give_snapshots(now_us, out);
@@ -149,64 +148,6 @@ impl Location {
             if let Source::Operator { request } = *source {
                 self.operator_answered(request, Reply::Ran { tick, index, outcome }, out);
             }
-        }
-    }
-
-    /// Tells those who watch states what there is to be seen.
-    fn show_states(&mut self, tick: u64, now_us: u64, out: &mut Vec<Output>) {
-        let observed = |session: &roster::Session| {
-            matches!(
-                session.connection(),
-                Some(Connection {
-                    feed: Feed::State(_),
-                    welcomed: true,
-                    ..
-                })
-            )
-        };
-        if !self.roster.iter().any(observed) {
-            self.state_groups.retire(tick);
-            return;
-        }
-        let map = self.state_groups.share_map(self.world.map_state());
-        let scene = Scene {
-            tick,
-            world: &self.world,
-            map: &map,
-            events: &self.events,
-        };
-        let mut too_large = Vec::new();
-        for session in self.roster.iter_mut() {
-            let own = session.characters.first().copied();
-            let Some(Connection {
-                id,
-                feed: Feed::State(feed),
-                welcomed: true,
-                ..
-            }) = session.connection_mut()
-            else {
-                continue;
-            };
-            feed.change_view(now_us);
-            match self.state_groups.frames(feed, &scene, own) {
-                Ok(Some((frames, whole))) => {
-                    out.push(Output::Send(*id, Parcel::State { tick, whole, frames }));
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(connection = id.0, %error, "a state is too large to be sent");
-                    too_large.push((*id, error));
-                }
-            }
-        }
-        self.state_groups.retire(tick);
-        for (connection, error) in too_large {
-            // A whole one would not fit either; whoever comes back with a smaller view can be shown something.
-            let message = match error {
-                NotShown::Frame(_) => "more in view than a frame holds",
-                NotShown::NoRoom => "more in view than there is room for beside other views",
-            };
-            self.close(connection, Code::CLOSE_FRAME_TOO_LARGE, message, now_us, out);
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Listening {
     pub(super) outbox: Arc<Outbox>,
     pub(super) connection: ConnectionId,
     pub(super) role: Role,
-    /// Its first message shows that it knows its new token.
+    /// Its first message after the Welcome shows that it knows its new token.
     pub(super) unconfirmed: bool,
 }
 
@@ -43,6 +43,8 @@ impl Listening {
         let mut last_message = Instant::now();
         let mut frame_begun: Option<Instant> = None;
         let mut overdue = None;
+        // What was read before the Welcome was written shows nothing.
+        let mut knows_welcome = false;
         loop {
             loop {
                 let payload = match self.frames.next_payload() {
@@ -55,7 +57,7 @@ impl Listening {
                 };
                 last_message = Instant::now();
                 frame_begun = None;
-                if let Err(ended) = self.hear(&payload).await {
+                if let Err(ended) = self.hear(&payload, knows_welcome).await {
                     return ended;
                 }
             }
@@ -64,6 +66,7 @@ impl Listening {
             let frame_deadline = frame_begun.map(|begun| begun + FRAME_DEADLINE);
             let idle_deadline = last_message + IDLE_DEADLINE;
             let deadline = frame_deadline.map_or(idle_deadline, |frame| frame.min(idle_deadline));
+            knows_welcome = true;
             match read_before(deadline, &mut overdue, reader, &mut self.frames).await {
                 Some(Ok(0) | Err(_)) => return Ended::Gone,
                 Some(Ok(read)) => {
@@ -78,11 +81,11 @@ impl Listening {
         }
     }
 
-    async fn hear(&mut self, payload: &[u8]) -> Result<(), Ended> {
+    async fn hear(&mut self, payload: &[u8], knows_welcome: bool) -> Result<(), Ended> {
         let Ok(message) = wire::decode_client(payload) else {
             return Err(close(Code::CLOSE_BAD_FRAME, "not a message"));
         };
-        if std::mem::take(&mut self.unconfirmed) {
+        if knows_welcome && std::mem::take(&mut self.unconfirmed) {
             self.location.send(Input::Confirmed(self.connection));
         }
         let connection = self.connection;

@@ -94,10 +94,10 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
         // In this order: what follows a Welcome is not taken for what came before it.
         let early = tokio::select! {
             biased;
+            ended = &mut speaking => Some(ended),
             () = outbox.admitted() => None,
             ended = wait_outside(&mut reader, handshake.as_mut()) => Some(ended),
             ended = be_recognised(&outbox, deadline, &mut pending) => Some(ended),
-            ended = &mut speaking => Some(ended),
         };
         match early {
             Some(ended) => ended,
@@ -114,7 +114,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite, P>(stream: S, guest: Guest,
                     outbox: Arc::clone(&outbox),
                     connection,
                     role,
-                    unconfirmed: resumes,
+                    unconfirmed: true,
                 };
                 tokio::select! {
                     ended = &mut speaking => ended,

@@ -30,18 +30,30 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite>(
     location: &Handle,
     connection: ConnectionId,
 ) -> Ended {
+    let mut welcomed = false;
     loop {
         if let Err(ended) = writer.write_waiting().await {
             return ended;
         }
-        let Ok(batch) = timeout(SILENCE_MAX, outbox.batch()).await else {
+        let Ok(mut batch) = timeout(SILENCE_MAX, outbox.batch()).await else {
             let clock = Parcel::Clock(location.clock_frame());
             outbox.push(clock, std::time::Instant::now());
             continue;
         };
+        if !welcomed && let Some(welcome) = batch.frames.pop_front() {
+            writer.waiting.push_back(welcome);
+            if let Err(ended) = writer.write_waiting().await {
+                return ended;
+            }
+            outbox.welcomed();
+            welcomed = true;
+        }
         writer.waiting.extend(batch.frames);
         if batch.dropped {
             location.send(Input::Dropped(connection));
+        }
+        if batch.defined {
+            location.send(Input::Defined(connection));
         }
         if let Some(tick) = batch.downloaded {
             location.send(Input::Downloaded { connection, tick });

@@ -301,6 +301,8 @@ async fn little_is_kept_of_what_comes_before_the_welcome() {
 /// A location that takes nothing yet holds up whoever has sent it so much, by bytes and not by messages.
 #[tokio::test(start_paused = true)]
 async fn what_is_under_way_to_the_location_is_bounded_in_bytes() {
+    // That the token is known is said once and by the way.
+    let needs_room = |envelope: &Envelope| !matches!(envelope.input, Input::Confirmed(_));
     let check = async |message: &ClientMessage, expected: usize| {
         let (stream, inputs, _outbox) = admitted().await;
         let (frame, (_reading, mut writing)) = (client_frame(message), tokio::io::split(stream));
@@ -308,12 +310,12 @@ async fn what_is_under_way_to_the_location_is_bounded_in_bytes() {
         let flood = tokio::spawn(async move { while writing.write_all(&frame).await.is_ok() {} });
         let mut under_way = Vec::new();
         tokio::time::sleep(SILENCE_MAX).await;
-        under_way.extend(inputs.try_iter());
+        under_way.extend(inputs.try_iter().filter(needs_room));
         assert_eq!(under_way.len(), expected, "of {} bytes", frame_bytes);
         // What it has taken makes room for as much again.
         under_way.clear();
         tokio::time::sleep(SILENCE_MAX).await;
-        under_way.extend(inputs.try_iter());
+        under_way.extend(inputs.try_iter().filter(needs_room));
         assert_eq!(under_way.len(), expected, "of {} bytes", frame_bytes);
         flood.abort();
     };
@@ -329,19 +331,29 @@ async fn what_is_under_way_to_the_location_is_bounded_in_bytes() {
     check(&report(12 * 1024), KIB_UNDER_WAY_MAX / 13).await;
 }
 
+/// Whether it is resumed by a token or taken over by a ticket: what was said before the Welcome does not confirm it.
 #[tokio::test(start_paused = true)]
-async fn the_first_frame_after_a_resume_confirms_it() {
+async fn the_first_frame_after_the_welcome_confirms_the_token() {
+    for hello in [resuming(), hello()] {
+        confirms(hello).await;
+    }
+}
+
+async fn confirms(hello: Hello) {
     let (mut stream, inputs) = connect().await;
     let bytes = [
-        client_frame(&ClientMessage::Hello(Box::new(resuming()))),
+        client_frame(&ClientMessage::Hello(Box::new(hello))),
         client_frame(&ClientMessage::Resync),
-        client_frame(&ClientMessage::Goodbye),
     ];
     stream.write_all(&bytes.concat()).await.expect("a pipe");
     let mut heard = Vec::new();
     while heard.len() < 4 {
         match inputs.try_recv() {
             Ok(envelope) => {
+                if matches!(envelope.input, Input::Resync(_)) {
+                    let goodbye = client_frame(&ClientMessage::Goodbye);
+                    stream.write_all(&goodbye).await.expect("a pipe");
+                }
                 if let Some(outbox) = envelope.entrant.map(Entrant::taken) {
                     let (frame, characters) = (Bytes::new(), Vec::new());
                     outbox.push(
@@ -363,8 +375,8 @@ async fn the_first_frame_after_a_resume_confirms_it() {
         heard[..],
         [
             Input::Enter { .. },
-            Input::Confirmed(_),
             Input::Resync(_),
+            Input::Confirmed(_),
             Input::Goodbye(_)
         ]
     ));

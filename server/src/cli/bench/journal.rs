@@ -244,6 +244,7 @@ impl Bench<'_> {
             rules: Rules {
                 players_max: self.arguments.clients as usize,
                 lockstep_roles: vec![Role::Player],
+                player_view_radius: None,
                 on_leave: OnLeave::Leave,
                 idle: Idle::Run,
             },

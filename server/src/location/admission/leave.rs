@@ -14,15 +14,36 @@ use crate::location::roster::{GRACE_US, Phase, Session};
 use crate::location::{ConnectionId, Location, OnLeave, Output};
 
 impl Location {
-    /// A client leaves for good.
+    /// A client leaves for good: at once, or when the commands that it sent before have run. What it has scheduled for a
+    /// later turn is dropped.
     pub(in crate::location) fn goodbye(&mut self, connection: ConnectionId, out: &mut Vec<Output>) {
         let Some(session) = self.roster.of(connection) else {
             return;
         };
+        session.parting = true;
         let number = session.number;
-        let (code, message) = (Code::CLOSE_GOODBYE, "goodbye");
-        out.push(Output::Send(connection, Parcel::Close { code, message }));
-        self.depart(number, out);
+        self.inbox.forget_scheduled(number);
+        self.part(out);
+    }
+
+    /// Those who have said goodbye leave if nothing of theirs waits any more.
+    pub(in crate::location) fn part(&mut self, out: &mut Vec<Output>) {
+        let parting = self.roster.iter().filter(|session| session.parting);
+        let ready = parting.map(|session| session.number);
+        let ready: Vec<u64> = ready.filter(|number| !self.inbox.waits(*number)).collect();
+        for number in ready {
+            let Some(session) = self.roster.get_mut(number) else {
+                continue;
+            };
+            session.parting = false;
+            if let Some(connection) = session.connection() {
+                let (code, message) = (Code::CLOSE_GOODBYE, "goodbye");
+                out.push(Output::Send(connection.id, Parcel::Close { code, message }));
+            }
+            if !matches!(session.phase, Phase::Leaving) {
+                self.depart(number, out);
+            }
+        }
     }
 
     /// A connection has ended without a word: the grace begins.
@@ -93,6 +114,12 @@ impl Location {
         };
         let characters = session.characters.clone();
         tracing::info!(session = number, name = ?session.name, "away");
+        session.parting = false;
+        session.end_tokens();
+        session.sequences.forget_waiting();
+        out.push(Output::Record(Record::Session(
+            session.record(SessionState::Open),
+        )));
         self.inbox.forget(number);
         self.disconnect(number, Phase::Away, out);
         for character in characters {

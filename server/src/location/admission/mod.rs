@@ -6,7 +6,6 @@ mod resume;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use protocol::message::{self, Hello, Need, Role, View, Welcome};
 use protocol::ticket::Claims;
 use protocol::{Code, FEATURE_PACKED_STATES, FEATURES, ServerMessage, VERSION};
@@ -17,8 +16,9 @@ pub(super) use self::names::Names;
 use crate::admission::Refusal;
 use crate::journal::record::{Record, SessionState};
 use crate::location::borrowed::Borrowed;
-use crate::location::outbox::{Download, Parcel};
+use crate::location::outbox::Parcel;
 use crate::location::roster::{Connection, Feed, GRACE_US, Phase, Token};
+use crate::location::showing::viewer;
 use crate::location::state_feed::StateFeed;
 use crate::location::{ConnectionId, Location, Output, Visitor, encode};
 
@@ -44,7 +44,7 @@ impl Location {
         connection.address = visitor.address;
         let entered = self
             .check(hello, visitor)
-            .and_then(|()| self.check_view(&connection.feed))
+            .and_then(|()| self.check_view(&connection.feed, hello.role))
             .and_then(|()| match (&hello.resume, &visitor.claims) {
                 (Some(resume), _) => self.resume(resume, hello.role, visitor, connection, now_us, out),
                 (None, Some(claims)) => self.open_by_ticket(claims, visitor, connection, now_us, out),
@@ -77,10 +77,19 @@ impl Location {
         if !self.roster.has_room_for_tickets() {
             return Err((Code::REJECT_FULL, "too many tickets to remember"));
         }
-        let there = self.roster.of_subject(&claims.subject, claims.role);
-        match there.map(|session| (session.number, session.connection().is_some())) {
-            Some((_, true)) => Err((Code::REJECT_ALREADY_CONNECTED, "connected already")),
-            Some((number, false)) => self.take_over(number, claims, connection, now_us, out),
+        let is_full = self.roster.is_full(claims.role, self.rules.players_max);
+        match self.roster.of_subject(&claims.subject, claims.role) {
+            Some(session) if session.connection().is_some() || session.parting => {
+                Err((Code::REJECT_ALREADY_CONNECTED, "connected already"))
+            }
+            // Others may have come meanwhile.
+            Some(session) if matches!(session.phase, Phase::Away) && is_full => {
+                Err((Code::REJECT_FULL, "no place is free"))
+            }
+            Some(session) => {
+                let number = session.number;
+                self.take_over(number, claims, connection, now_us, out)
+            }
             None => {
                 let travels = visitor.travels;
                 self.open(&claims.name, claims.role, Some(claims), travels, connection, out)
@@ -178,9 +187,10 @@ impl Location {
     }
 
     /// Whoever watches states needs room for what they show.
-    fn check_view(&self, feed: &Feed) -> Result<(), Refusal> {
+    fn check_view(&self, feed: &Feed, role: Role) -> Result<(), Refusal> {
+        let viewer = viewer(None, role, &self.rules);
         match feed {
-            Feed::State(feed) if !self.state_groups.has_room(feed, &self.world) => {
+            Feed::State(feed) if !self.state_groups.has_room(feed, viewer, &self.world) => {
                 Err((Code::REJECT_BUSY, "too many different views"))
             }
             _ => Ok(()),
@@ -239,25 +249,22 @@ impl Location {
         match connection.feed {
             Feed::Lockstep => self.downloads.want(connection.id),
             Feed::State(_) | Feed::Answers => {
-                let id = connection.id;
-                let definition = self.welcome(number, self.world.tick(), out);
-                send_definition(id, definition, out);
+                self.welcome(number, self.world.tick(), out);
             }
         }
     }
 
-    /// Sends the Welcome; returns the definition's frames if they have to follow.
-    pub(in crate::location) fn welcome(
-        &mut self,
-        number: u64,
-        next_tick: u64,
-        out: &mut Vec<Output>,
-    ) -> Option<Arc<[Bytes]>> {
-        let session = self.roster.get_mut(number)?;
+    /// Sends the Welcome, and the definition if it is needed.
+    pub(in crate::location) fn welcome(&mut self, number: u64, next_tick: u64, out: &mut Vec<Output>) {
+        let Some(session) = self.roster.get_mut(number) else {
+            return;
+        };
         let characters = session.characters.clone();
         let last_sequence = session.sequences.highest();
         session.welcomed = true;
-        let connection = session.connection_mut()?;
+        let Some(connection) = session.connection_mut() else {
+            return;
+        };
         connection.welcomed = true;
         let (id, needs_definition) = (connection.id, connection.needs_definition);
         let answers_alone = matches!(connection.feed, Feed::Answers);
@@ -291,7 +298,11 @@ impl Location {
             // No turn will ever stand before its answers.
             out.push(Output::Send(id, Parcel::Follow { missed: Vec::new() }));
         }
-        needs_definition.then(|| Arc::clone(&self.definition_frames))
+        if needs_definition {
+            self.downloads.define(id);
+            let definition = Parcel::Definition(Arc::clone(&self.definition_frames));
+            out.push(Output::Send(id, definition));
+        }
     }
 
     fn needs_definition(&self, need: Need) -> bool {
@@ -311,17 +322,5 @@ fn feed(hello: &Hello) -> Feed {
             Feed::State(Box::new(StateFeed::new(hello.view.unwrap_or(View::ALL), packed)))
         }
         message::Feed::Answers => Feed::Answers,
-    }
-}
-
-/// Sends a definition that no snapshot goes with.
-fn send_definition(id: ConnectionId, definition: Option<Arc<[Bytes]>>, out: &mut Vec<Output>) {
-    if let Some(definition) = definition {
-        let download = Download {
-            snapshot_tick: None,
-            definition: Some(definition),
-            snapshot: Arc::new([]),
-        };
-        out.push(Output::Send(id, Parcel::Download(download)));
     }
 }

@@ -5,7 +5,6 @@ use protocol::Code;
 use protocol::message::{self, Role};
 use protocol::ticket::Claims;
 
-use super::send_definition;
 use crate::admission::Refusal;
 use crate::journal::record::{Record, SessionState};
 use crate::location::outbox::Parcel;
@@ -63,15 +62,11 @@ impl Location {
         };
         match missed {
             Some(missed) => {
-                let definition = self.welcome(number, resume.next_tick, out);
-                send_definition(id, definition, out);
+                self.welcome(number, resume.next_tick, out);
                 self.follow(id, missed, out);
             }
             None if lockstep => self.downloads.want(id),
-            None => {
-                let definition = self.welcome(number, self.world.tick(), out);
-                send_definition(id, definition, out);
-            }
+            None => self.welcome(number, self.world.tick(), out),
         }
         Ok(())
     }
@@ -119,8 +114,7 @@ impl Location {
         if lockstep {
             self.downloads.want(id);
         } else {
-            let definition = self.welcome(number, self.world.tick(), out);
-            send_definition(id, definition, out);
+            self.welcome(number, self.world.tick(), out);
         }
         Ok(())
     }

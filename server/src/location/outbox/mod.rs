@@ -1,11 +1,11 @@
 //! What a connection is about to be sent (spec 4.5): filled by the location's side without waiting, emptied by the
 //! connection's task, bounded whatever the peer does.
 //!
-//! Control messages go first, then parts of a snapshot two at a time, then turns (or states) and answers in their order.
-//! When the peer does not keep up the turns that were not begun are dropped; answers are kept until the snapshot that
-//! contains them has left. Before its Welcome a peer gets nothing: the Welcome may have to wait for the disk longer than
-//! what comes after it, so that is kept until then. A whole state is to those who watch what a snapshot is to those who simulate, so it may be
-//! larger than the bound.
+//! Control messages go first, then parts of the definition and of a snapshot two at a time, then turns (or states) and
+//! answers in their order. When the peer does not keep up the turns that were not begun are dropped, and the snapshot they
+//! follow; the definition goes on, and answers are kept until the snapshot that contains them has left. Before its Welcome a
+//! peer gets nothing: the Welcome may have to wait for the disk longer than what comes after it, so that is kept until then. A
+//! whole state is to those who watch what a snapshot is to those who simulate, so it may be larger than the bound.
 
 mod queue;
 #[cfg(test)]
@@ -22,17 +22,6 @@ use tokio::sync::Notify;
 
 pub(crate) use self::queue::QUEUE_BYTES_MAX;
 use self::queue::Queue;
-
-/// A definition, a snapshot, or both, as frames that many connections share.
-#[derive(Clone, Debug)]
-pub(crate) struct Download {
-    /// The snapshot's tick: turns before it are not wanted any more. `None`: a definition alone.
-    pub(crate) snapshot_tick: Option<u64>,
-    /// The frames of the definition, if it is wanted.
-    pub(crate) definition: Option<Arc<[Bytes]>>,
-    /// The frames of the snapshot.
-    pub(crate) snapshot: Arc<[Bytes]>,
-}
 
 /// One thing for one connection.
 #[derive(Clone, Debug)]
@@ -71,8 +60,18 @@ pub(crate) enum Parcel {
         /// Tick and frame of each.
         missed: Vec<(u64, Bytes)>,
     },
-    /// A large thing in parts; with a snapshot the turns from its tick on follow.
-    Download(Download),
+    /// The definition, in frames that many connections share; before any snapshot.
+    Definition(Arc<[Bytes]>),
+    /// A snapshot, in frames that many connections share, instead of one that has not left; the turns from its tick on
+    /// follow.
+    Snapshot {
+        /// Turns before it are not wanted any more.
+        tick: u64,
+        /// The frames.
+        frames: Arc<[Bytes]>,
+    },
+    /// The snapshot has grown old behind the definition: neither it nor turns until the next.
+    Hold,
     /// A turn.
     Turn {
         /// Its tick.
@@ -105,6 +104,8 @@ pub(crate) struct Batch {
     pub(crate) frames: VecDeque<Bytes>,
     /// The turns that waited have been dropped since the last batch.
     pub(crate) dropped: bool,
+    /// With these frames the last part of the definition has been given out.
+    pub(crate) defined: bool,
     /// With these frames the last part of the snapshot of this tick has been given out.
     pub(crate) downloaded: Option<u64>,
     /// After these frames the connection ends, for this reason.
@@ -162,7 +163,6 @@ impl Outbox {
                 // A connection is admitted once; should it happen again, the first word stands.
                 let _ = self.characters.set(characters);
                 let _ = self.session.set(session);
-                self.admitted.notify_one();
             }
             _ if self.characters().is_some() => queue.push(parcel, now),
             _ => queue.push_early(parcel),
@@ -186,7 +186,12 @@ impl Outbox {
         self.lock().bytes() as u64
     }
 
-    /// Waits for the Welcome; one task only.
+    /// The Welcome has been written.
+    pub(crate) fn welcomed(&self) {
+        self.admitted.notify_one();
+    }
+
+    /// Waits until the Welcome has been written; one task only.
     pub(crate) async fn admitted(&self) {
         self.admitted.notified().await;
     }

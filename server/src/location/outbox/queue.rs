@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Batch, Download, End, Parcel, TOO_SLOW};
+use super::{Batch, End, Parcel, TOO_SLOW};
 
 /// Bytes of turns or states that may wait for a peer.
 pub(crate) const QUEUE_BYTES_MAX: usize = 256 * 1024;
@@ -16,7 +16,7 @@ pub(crate) const ANSWERS_MAX: usize = 256;
 /// Bytes of control messages that may wait for a peer, beside the largest of them: a few replies, not as many as it can ask
 /// for, and the Desync of a large World.
 pub(crate) const CONTROL_BYTES_MAX: usize = 128 * 1024;
-/// Parts of a snapshot that are given out before turns have their chance again.
+/// Parts of a definition or snapshot that are given out before turns have their chance again.
 const PARTS_AT_ONCE: usize = 2;
 /// Turns, states and answers given out at once; what was given out cannot be dropped any more.
 const BATCH_BYTES_MAX: usize = 32 * 1024;
@@ -28,7 +28,9 @@ const _: () = assert!(BATCH_BYTES_MAX < QUEUE_BYTES_MAX);
 pub(super) struct Queue {
     pub(super) control: VecDeque<Bytes>,
     pub(super) control_bytes: usize,
-    pub(super) download: Option<Progress>,
+    /// Parts of the definition: nothing else can be used without them, so they are never dropped.
+    pub(super) definition: VecDeque<Bytes>,
+    pub(super) snapshot: Option<Progress>,
     /// Turns, states and answers.
     pub(super) items: VecDeque<Item>,
     pub(super) feed_bytes: usize,
@@ -44,7 +46,7 @@ pub(super) struct Queue {
 
 #[derive(Debug)]
 pub(super) struct Progress {
-    snapshot_tick: Option<u64>,
+    tick: u64,
     parts: VecDeque<Bytes>,
 }
 
@@ -100,7 +102,9 @@ impl Queue {
                     self.push_feed(ItemKind::Step, tick, frame, now);
                 }
             }
-            Parcel::Download(download) => self.start(download),
+            Parcel::Definition(frames) => self.definition.extend(frames.iter().cloned()),
+            Parcel::Snapshot { tick, frames } => self.start(tick, &frames),
+            Parcel::Hold => self.hold(),
             Parcel::Turn { tick, frame } => self.push_feed(ItemKind::Step, tick, frame, now),
             Parcel::State { tick, whole, frames } => {
                 let waits = self.items.iter().any(|item| item.kind == ItemKind::Start);
@@ -142,9 +146,9 @@ impl Queue {
 
     fn push_answer(&mut self, tick: u64, frame: Bytes, now: Instant) {
         let in_snapshot = self
-            .download
+            .snapshot
             .as_ref()
-            .is_some_and(|progress| progress.snapshot_tick.is_some_and(|snapshot| tick < snapshot));
+            .is_some_and(|snapshot| tick < snapshot.tick);
         if in_snapshot || !self.following {
             self.held.push_back(frame);
         } else {
@@ -175,54 +179,44 @@ impl Queue {
         // A single one is taken whatever its size: else nothing would ever come of it.
         let too_much = self.feed_bytes > 0 && self.feed_bytes + item.feed_bytes() > QUEUE_BYTES_MAX;
         if too_old || too_much {
-            self.drop_feed();
+            self.dropped = true;
+            self.hold();
             return;
         }
         self.feed_bytes += item.feed_bytes();
         self.items.push_back(item);
     }
 
-    /// Drops the turns that were not begun, and the snapshot that they belong to.
-    fn drop_feed(&mut self) {
+    /// Drops the turns that were not begun, and the snapshot that they belong to; none are taken until the next.
+    fn hold(&mut self) {
         self.following = false;
-        self.dropped = true;
         self.feed_bytes = 0;
-        self.download = None;
+        self.snapshot = None;
         let items = std::mem::take(&mut self.items);
         self.held
             .extend(items.into_iter().filter(Item::is_answer).map(|item| item.frame));
     }
 
-    fn start(&mut self, download: Download) {
-        let mut parts: VecDeque<Bytes> = download
-            .definition
-            .iter()
-            .flat_map(|frames| frames.iter().cloned())
-            .collect();
-        parts.extend(download.snapshot.iter().cloned());
-        if let Some(tick) = download.snapshot_tick {
-            self.following = true;
-            for item in std::mem::take(&mut self.items) {
-                if item.tick >= tick {
-                    self.items.push_back(item);
-                } else if item.is_answer() {
-                    self.held.push_back(item.frame);
-                } else {
-                    self.feed_bytes -= item.feed_bytes();
-                }
+    fn start(&mut self, tick: u64, frames: &[Bytes]) {
+        self.following = true;
+        for item in std::mem::take(&mut self.items) {
+            if item.tick >= tick {
+                self.items.push_back(item);
+            } else if item.is_answer() {
+                self.held.push_back(item.frame);
+            } else {
+                self.feed_bytes -= item.feed_bytes();
             }
         }
-        self.download = Some(Progress {
-            snapshot_tick: download.snapshot_tick,
-            parts,
-        });
+        let parts = frames.iter().cloned().collect();
+        self.snapshot = Some(Progress { tick, parts });
     }
 
     /// Bytes of all that waits.
     pub(super) fn bytes(&self) -> usize {
-        let parts = self.download.iter().flat_map(|progress| &progress.parts);
+        let parts = self.snapshot.iter().flat_map(|snapshot| &snapshot.parts);
         let items = self.items.iter().map(|item| &item.frame);
-        let frames = parts.chain(items).chain(&self.held);
+        let frames = self.definition.iter().chain(parts).chain(items).chain(&self.held);
         self.control_bytes + frames.map(Bytes::len).sum::<usize>()
     }
 
@@ -238,12 +232,19 @@ impl Queue {
         };
         batch.frames.extend(self.control.drain(..));
         self.control_bytes = 0;
-        if let Some(progress) = &mut self.download {
-            let count = PARTS_AT_ONCE.min(progress.parts.len());
-            batch.frames.extend(progress.parts.drain(..count));
-            if progress.parts.is_empty() {
-                batch.downloaded = progress.snapshot_tick;
-                self.download = None;
+        let mut room = PARTS_AT_ONCE;
+        if !self.definition.is_empty() {
+            let count = room.min(self.definition.len());
+            batch.frames.extend(self.definition.drain(..count));
+            batch.defined = self.definition.is_empty();
+            room -= count;
+        }
+        if let Some(snapshot) = self.snapshot.as_mut().filter(|_| self.definition.is_empty()) {
+            let count = room.min(snapshot.parts.len());
+            batch.frames.extend(snapshot.parts.drain(..count));
+            if snapshot.parts.is_empty() {
+                batch.downloaded = Some(snapshot.tick);
+                self.snapshot = None;
                 batch.frames.extend(self.held.drain(..));
             }
         }

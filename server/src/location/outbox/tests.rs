@@ -19,13 +19,15 @@ fn answer(tick: u64) -> Parcel {
     Parcel::Answer { tick, frame }
 }
 
-fn download(tick: u64, parts: usize) -> Parcel {
+fn snapshot(tick: u64, parts: usize) -> Parcel {
     let part = |part| frame(&format!("snapshot {tick}.{part}"));
-    Parcel::Download(Download {
-        snapshot_tick: Some(tick),
-        definition: None,
-        snapshot: (0..parts).map(part).collect(),
-    })
+    let frames = (0..parts).map(part).collect();
+    Parcel::Snapshot { tick, frames }
+}
+
+fn definition(parts: usize) -> Parcel {
+    let part = |part| frame(&format!("definition {part}"));
+    Parcel::Definition((0..parts).map(part).collect())
 }
 
 /// Pushes all at one time; what comes out batch by batch until nothing does.
@@ -49,7 +51,7 @@ fn turns_go_out_between_the_parts_of_a_snapshot() {
     let parcels = [
         Parcel::Control(frame("welcome")),
         turn(4), // before it follows
-        download(5, 5),
+        snapshot(5, 5),
         turn(5),
         answer(4),
         turn(6),
@@ -81,7 +83,7 @@ fn a_new_snapshot_makes_waiting_turns_superfluous() {
         Parcel::Follow { missed },
         turn(2),
         answer(2),
-        download(3, 1),
+        snapshot(3, 1),
         turn(3),
         answer(3),
     ];
@@ -110,8 +112,71 @@ fn a_full_queue_is_dropped_but_its_answers_are_not() {
     assert!(batch.dropped, "it is told once");
     assert_eq!(batch.frames, [frame("clock")]);
     assert_eq!(
-        batches(&mut queue, [download(7, 1), turn(7)]),
+        batches(&mut queue, [snapshot(7, 1), turn(7)]),
         [["snapshot 7.0", "answer 0", "answer 6", "turn 7"]]
+    );
+}
+
+#[test]
+fn a_definition_comes_before_the_snapshot_and_is_whole_whatever_is_dropped() {
+    let mut queue = Queue::default();
+    let now = Instant::now();
+    for parcel in [definition(5), snapshot(5, 3)] {
+        queue.push(parcel, now);
+    }
+    let text = |batch: Batch| -> Vec<String> {
+        let frames = batch.frames.iter();
+        frames
+            .map(|frame| String::from_utf8_lossy(frame).into_owned())
+            .collect()
+    };
+    let next = |queue: &mut Queue| {
+        let batch = queue.batch().expect("something waits");
+        (batch.defined, batch.dropped, batch.downloaded, text(batch))
+    };
+    let none = (false, false, None);
+    let with = |(defined, dropped, downloaded): (bool, bool, Option<u64>), frames: &[&str]| {
+        let frames: Vec<String> = frames.iter().map(|frame| (*frame).to_owned()).collect();
+        (defined, dropped, downloaded, frames)
+    };
+    assert_eq!(next(&mut queue), with(none, &["definition 0", "definition 1"]));
+    for tick in 5..10 {
+        let frame = Bytes::from(vec![0; QUEUE_BYTES_MAX / 4]);
+        queue.push(Parcel::Turn { tick, frame }, now);
+    }
+    assert_eq!(
+        next(&mut queue),
+        with((false, true, None), &["definition 2", "definition 3"])
+    );
+    queue.push(turn(10), now);
+    queue.push(snapshot(11, 2), now);
+    queue.push(turn(11), now);
+    let last = ["definition 4", "snapshot 11.0", "turn 11"];
+    assert_eq!(next(&mut queue), with((true, false, None), &last));
+    assert_eq!(
+        next(&mut queue),
+        with((false, false, Some(11)), &["snapshot 11.1"])
+    );
+    assert!(queue.batch().is_none());
+}
+
+#[test]
+fn whoever_is_held_gets_neither_turns_nor_the_old_snapshot() {
+    let mut queue = Queue::default();
+    let parcels = [
+        definition(1),
+        snapshot(5, 1),
+        turn(5),
+        answer(5),
+        Parcel::Hold,
+        turn(6),
+        answer(6),
+    ];
+    assert_eq!(batches(&mut queue, parcels), [["definition 0"]]);
+    assert!(!queue.dropped, "that was no fault of it");
+    assert_eq!(
+        batches(&mut queue, [snapshot(7, 1), turn(7)]),
+        [["snapshot 7.0", "answer 5", "answer 6", "turn 7"]]
     );
 }
 
@@ -196,7 +261,7 @@ fn nothing_stands_before_the_welcome_and_nothing_behind_it_is_lost() {
     for parcel in [
         Parcel::Clock(frame("too early")),
         Parcel::Control(frame("clock of the welcome")),
-        download(7, 1),
+        snapshot(7, 1),
         turn(7),
         Parcel::Clock(frame("overtaken")),
         Parcel::Clock(frame("clock")),

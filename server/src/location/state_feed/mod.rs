@@ -19,9 +19,10 @@ use bytes::{Bytes, BytesMut};
 use protocol::frame::{self, FRAME_BYTES_FROM_SERVER_MAX};
 use protocol::message::View;
 use protocol::{FrameError, ServerMessage};
-use sim::{CHARACTERS_MAX, CharacterId, Event, MapState, World};
+use sim::{CHARACTERS_MAX, Event, MapState, World};
 
 use self::table::Table;
+pub(crate) use self::view::Viewer;
 use self::view::{Lens, Sight};
 
 /// Characters in the tables of all groups together: memory of the location, and time of its turns.
@@ -126,9 +127,7 @@ impl StateFeed {
 
     /// Changes to the view that is wanted, if it may change now: the next state is whole.
     pub(crate) fn change_view(&mut self, now_us: u64) {
-        let may = self
-            .changed_us
-            .is_none_or(|at_us| at_us + VIEW_CHANGE_US <= now_us);
+        let may = self.may_change(now_us);
         if let Some(view) = self.wanted.take_if(|_| may) {
             self.view = view;
             self.changed_us = Some(now_us);
@@ -141,9 +140,20 @@ impl StateFeed {
         self.told = Told::Nothing;
     }
 
-    fn key(&self, own: Option<CharacterId>) -> Key {
+    /// Whether somebody has to be told anew at `now_us`: nothing was told that a state could build on, or another view is
+    /// wanted.
+    pub(crate) fn is_blank(&self, now_us: u64) -> bool {
+        self.told == Told::Nothing || (self.wanted.is_some() && self.may_change(now_us))
+    }
+
+    fn may_change(&self, now_us: u64) -> bool {
+        self.changed_us
+            .is_none_or(|at_us| at_us + VIEW_CHANGE_US <= now_us)
+    }
+
+    fn key(&self, viewer: Viewer) -> Key {
         Key {
-            sight: Sight::of(self.view.area, own),
+            sight: Sight::of(self.view.area, viewer),
             every: self.view.every,
             packed: self.packed,
         }
@@ -152,9 +162,9 @@ impl StateFeed {
 
 impl Groups {
     /// Whether somebody who comes can be shown their view: others have the same, or there is room for everybody in it.
-    pub(crate) fn has_room(&self, feed: &StateFeed, world: &World) -> bool {
+    pub(crate) fn has_room(&self, feed: &StateFeed, viewer: Viewer, world: &World) -> bool {
         let most = self.characters + world.characters().len();
-        most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&feed.key(None))
+        most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&feed.key(viewer))
     }
 
     /// The map for a [`Scene`]: one for all tables, as long as it does not change.
@@ -165,9 +175,8 @@ impl Groups {
         Arc::clone(&self.map)
     }
 
-    /// The frames for a step and whether they need no others before; `None` if there is nothing to tell. `own` is the
-    /// character that a view around somebody is around. Between two calls of [`Groups::retire`] it is asked for each
-    /// connection once.
+    /// The frames for a step and whether they need no others before; `None` if there is nothing to tell. Between two calls
+    /// of [`Groups::retire`] it is asked for each connection once.
     ///
     /// # Errors
     /// More is in view than a frame can hold, or than there is room for beside the other views.
@@ -175,9 +184,9 @@ impl Groups {
         &mut self,
         feed: &mut StateFeed,
         scene: &Scene<'_>,
-        own: Option<CharacterId>,
+        viewer: Viewer,
     ) -> Result<Option<(Bytes, bool)>, NotShown> {
-        let key = feed.key(own);
+        let key = feed.key(viewer);
         let lens = key.sight.lens(scene.world);
         let group = self.group(key, scene, &lens)?;
         let (told, frames, whole) = if group.table.tick() == scene.tick {
@@ -222,6 +231,17 @@ impl Groups {
         self.characters = characters;
         Ok(self.groups.entry(key).or_insert(group))
     }
+}
+
+/// What is in view while no step runs: a whole state without events, after which the group's next one is whole, too.
+///
+/// # Errors
+/// More is in view than a frame can hold.
+pub(crate) fn still(feed: &mut StateFeed, scene: &Scene<'_>, viewer: Viewer) -> Result<Bytes, NotShown> {
+    let key = feed.key(viewer);
+    feed.told = Told::Begun(key);
+    let table = Table::new(scene, &key.sight.lens(scene.world));
+    Ok(frame::encode_server(&table.whole(key.packed))?)
 }
 
 impl Group {

@@ -19,6 +19,15 @@ pub(super) enum Sight {
     },
 }
 
+/// Who looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Viewer {
+    /// The character that a view around somebody is around.
+    pub(crate) own: Option<CharacterId>,
+    /// How far around it may be looked at most, metres; `None`: everything may be seen.
+    pub(crate) radius_max: Option<Fixed>,
+}
+
 /// A sight with its centre, for one step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lens {
@@ -27,16 +36,25 @@ pub(super) struct Lens {
 }
 
 impl Sight {
-    pub(super) fn of(area: Area, own: Option<CharacterId>) -> Self {
-        match area {
-            Area::All => Self::All,
-            Area::Around { radius } => Self::Around { own, radius },
-            Area::Rectangle {
-                min_x,
-                min_z,
-                max_x,
-                max_z,
-            } => Self::Rectangle {
+    /// What somebody is shown who asks for `area`.
+    pub(super) fn of(area: Area, viewer: Viewer) -> Self {
+        let Viewer { own, radius_max } = viewer;
+        match (area, radius_max) {
+            (Area::Around { radius }, _) => Self::Around {
+                own,
+                radius: radius_max.map_or(radius, |max| radius.min(max)),
+            },
+            (Area::All | Area::Rectangle { .. }, Some(radius)) => Self::Around { own, radius },
+            (Area::All, None) => Self::All,
+            (
+                Area::Rectangle {
+                    min_x,
+                    min_z,
+                    max_x,
+                    max_z,
+                },
+                None,
+            ) => Self::Rectangle {
                 min: Point::new(min_x, min_z),
                 max: Point::new(max_x, max_z),
             },

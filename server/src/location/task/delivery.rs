@@ -51,9 +51,12 @@ pub(super) enum Leaves {
 pub(super) fn leaves(parcel: &Parcel) -> Leaves {
     match parcel {
         Parcel::Reject { .. } | Parcel::Control(_) | Parcel::Clock(_) => Leaves::AtOnce,
-        Parcel::Turn { .. } | Parcel::State { .. } | Parcel::Follow { .. } | Parcel::Download(_) => {
-            Leaves::WithWrite
-        }
+        Parcel::Turn { .. }
+        | Parcel::State { .. }
+        | Parcel::Follow { .. }
+        | Parcel::Definition(_)
+        | Parcel::Snapshot { .. }
+        | Parcel::Hold => Leaves::WithWrite,
         Parcel::Answer { .. } | Parcel::Welcome { .. } | Parcel::Redirect(_) | Parcel::Close { .. } => {
             Leaves::WithSync
         }

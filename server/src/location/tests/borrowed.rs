@@ -1,7 +1,5 @@
 //! Characters that a Bot borrows: what they do when it leaves.
 
-use protocol::ticket::{Claims, KeyId};
-use sim::bounded::List;
 use sim::{Behaviour, Kind};
 
 use super::*;
@@ -28,30 +26,7 @@ fn set(behaviour: Behaviour) -> Command {
 impl Stage {
     /// A Bot with a ticket for the guard comes in.
     fn borrow(&mut self, number: u64) {
-        let claims = Claims {
-            key: KeyId([0; 8]),
-            audience: Text::default(),
-            location: Text::cut(self.location.definition.name()),
-            subject: Text::cut("keeper"),
-            name: Text::default(),
-            role: Role::Bot,
-            characters: List::new(vec![GUARD]).expect("few"),
-            not_before: 0,
-            expires: 1_000,
-            nonce: [number as u8; 16],
-        };
-        self.take(Input::Enter {
-            connection: connection(number),
-            hello: Box::new(Hello {
-                role: Role::Bot,
-                ..hello("")
-            }),
-            visitor: Visitor {
-                claims: Some(Box::new(claims)),
-                ..Visitor::default()
-            },
-            token: [number as u8; 16],
-        });
+        self.by_ticket(number, "keeper", Role::Bot, vec![GUARD]);
     }
 
     fn by_operator(&mut self, command: Command) {
@@ -115,11 +90,7 @@ fn after_a_restart_too() {
         let session = before.welcome(1);
         before.by_operator(set(at_the_end));
         before.turns(1);
-        let mut sessions = Vec::new();
-        before.location.keyframe(&mut sessions);
-        let Some(Output::Keyframe { sessions, .. }) = sessions.pop() else {
-            panic!("a keyframe");
-        };
+        let sessions = before.recorded();
         let mut after = Stage::new(Start {
             world: World::load(&definition(), &before.location.world.snapshot()).expect("a snapshot"),
             sessions: if open {

@@ -59,21 +59,16 @@ fn a_wrong_digest_is_named_once_and_healed_on_request() {
         (24, worlds.digest(), worlds.sections().map)
     );
 
-    let downloads = |stage: &mut Stage| {
-        let sent = stage.sent(1);
-        sent.iter()
-            .filter(|parcel| matches!(parcel, Parcel::Download(_)))
-            .count()
-    };
+    let snapshots = |stage: &mut Stage| stage.snapshots(1).len();
     stage.take(Input::Resync(connection(1)));
-    assert_eq!(downloads(&mut stage), 0, "with the next turn");
+    assert_eq!(snapshots(&mut stage), 0, "with the next turn");
     stage.turns(1);
-    assert_eq!(downloads(&mut stage), 1);
+    assert_eq!(snapshots(&mut stage), 1);
     stage.take(Input::Resync(connection(1)));
     stage.turns(19);
-    assert_eq!(downloads(&mut stage), 0, "one in two seconds");
+    assert_eq!(snapshots(&mut stage), 0, "one in two seconds");
     stage.turns(2);
-    assert_eq!(downloads(&mut stage), 1);
+    assert_eq!(snapshots(&mut stage), 1);
     let counters = stage.location.counters();
     assert_eq!((counters.desyncs, counters.resyncs, counters.digests), (1, 2, 3));
 }
@@ -94,9 +89,7 @@ fn while_the_clock_stands_a_snapshot_does_not_wait_for_a_turn() {
         }
         stage.location.stand_still(stage.now_us, &mut stage.outputs);
         stage.sort();
-        let sent = stage.sent(1);
-        let downloads = sent.iter().filter(|parcel| matches!(parcel, Parcel::Download(_)));
-        assert_eq!(downloads.count(), expected, "{after_us} µs later");
+        assert_eq!(stage.snapshots(1).len(), expected, "{after_us} µs later");
     };
     check(0, 1);
     check(1_999_999, 0);
@@ -168,6 +161,27 @@ fn a_client_is_asked_for_its_world_and_what_it_sends_is_kept() {
             panic!("{number} is not closed: {sent:?}");
         };
         assert_eq!(*code, expected, "connection {number}");
+    }
+}
+
+#[test]
+fn whoever_is_told_late_is_told_the_digest_all_the_same() {
+    let mut stage = Stage::new(start());
+    stage.join(1, "Ann");
+    stage.turns(25);
+    let right = stage.location.history.digest_to_compare(24).expect("recent");
+    digest(&mut stage, 1, 24);
+    // Until its parts are computed the tick becomes too old to be compared.
+    stage.turns(150);
+    assert_eq!(stage.location.history.digest_to_compare(24), None);
+    stage.messages(1);
+    stage.take(Input::Sections {
+        tick: 24,
+        sections: None,
+    });
+    match stage.messages(1).as_slice() {
+        [ServerMessage::Desync(desync)] => assert_eq!((desync.tick, desync.expected), (24, right)),
+        other => panic!("{other:?}"),
     }
 }
 

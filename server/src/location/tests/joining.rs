@@ -18,7 +18,7 @@ fn a_joiner_gets_the_world_after_its_join_and_every_turn_from_it() {
         .map(|parcel| match parcel {
             Parcel::Welcome { .. } => "welcome",
             Parcel::Control(_) => "clock",
-            Parcel::Download(download) if download.snapshot_tick == Some(4) => "snapshot 4",
+            Parcel::Snapshot { tick: 4, .. } => "snapshot 4",
             Parcel::Turn { tick: 4, .. } => "turn 4",
             _ => "something else",
         })

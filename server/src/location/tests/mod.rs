@@ -1,13 +1,17 @@
 //! The core of a location, driven by hand: inputs and times in, outputs out.
 
+mod away;
 mod borrowed;
 mod commands;
 mod desync;
 mod ending;
+mod hidden;
 mod joining;
 mod observers;
+mod parting;
 mod sessions;
 mod slow;
+mod standing;
 mod storage;
 mod travel;
 
@@ -16,8 +20,9 @@ use std::collections::BTreeMap;
 use protocol::FrameReader;
 use protocol::Origin;
 use protocol::message::{self, Area, Hello, Need, Resume, Role, View, Welcome};
+use protocol::ticket::{Claims, KeyId};
 use sim::CharacterId;
-use sim::bounded::Text;
+use sim::bounded::{List, Text};
 
 use super::history::Recomputation;
 use super::investigator::Question;
@@ -65,6 +70,7 @@ fn start() -> Start {
         rules: Rules {
             players_max: 3,
             lockstep_roles: vec![Role::Player, Role::Bot, Role::Watcher, Role::Admin],
+            player_view_radius: None,
             on_leave: OnLeave::Leave,
             idle: Idle::Run,
         },
@@ -165,6 +171,41 @@ impl Stage {
         });
     }
 
+    /// Somebody comes with a ticket, which is another one for each connection.
+    fn by_ticket(&mut self, number: u64, subject: &str, role: Role, characters: Vec<CharacterId>) {
+        let claims = Claims {
+            key: KeyId([0; 8]),
+            audience: Text::default(),
+            location: Text::cut(self.location.definition.name()),
+            subject: Text::cut(subject),
+            name: Text::cut(if role == Role::Player { subject } else { "" }),
+            role,
+            characters: List::new(characters).expect("few"),
+            not_before: 0,
+            expires: 1_000,
+            nonce: [number as u8; 16],
+        };
+        self.take(Input::Enter {
+            connection: connection(number),
+            hello: Box::new(Hello { role, ..hello("") }),
+            visitor: Visitor {
+                claims: Some(Box::new(claims)),
+                ..Visitor::default()
+            },
+            token: [number as u8; 16],
+        });
+    }
+
+    /// What the journal knows of those who are there.
+    fn recorded(&mut self) -> record::Sessions {
+        let mut outputs = Vec::new();
+        self.location.keyframe(&mut outputs);
+        match outputs.into_iter().next() {
+            Some(Output::Keyframe { sessions, .. }) => sessions,
+            other => panic!("{other:?} instead of a keyframe"),
+        }
+    }
+
     /// A player who has joined.
     fn join(&mut self, number: u64, name: &str) -> Welcome {
         self.enter(number, hello(name));
@@ -211,6 +252,16 @@ impl Stage {
             .collect()
     }
 
+    /// The ticks of the snapshots it was sent since it was last asked for; the rest is forgotten.
+    fn snapshots(&mut self, number: u64) -> Vec<u64> {
+        let sent = self.sent(number).into_iter();
+        sent.filter_map(|parcel| match parcel {
+            Parcel::Snapshot { tick, .. } => Some(tick),
+            _ => None,
+        })
+        .collect()
+    }
+
     /// The Welcome among what a connection was sent; the rest is forgotten.
     fn welcome(&mut self, number: u64) -> Welcome {
         let messages = self.messages(number);
@@ -247,6 +298,17 @@ impl Stage {
             .filter(|character| character.kind == sim::Kind::Player)
             .map(|character| character.name.to_string())
             .collect()
+    }
+}
+
+/// What resumes a session whose World is not known any more.
+fn resume_of(welcome: &Welcome) -> Resume {
+    Resume {
+        session: welcome.session,
+        token: welcome.token,
+        run: welcome.run,
+        next_tick: 0,
+        digest: 0,
     }
 }
 

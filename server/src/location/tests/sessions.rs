@@ -27,7 +27,7 @@ fn a_dropped_session_comes_back() {
         let outcome = sent.iter().find_map(|parcel| match parcel {
             Parcel::Reject { code, .. } => Some(Err(*code)),
             Parcel::Follow { missed } => Some(Ok(Some(missed.len()))),
-            Parcel::Download(_) => Some(Ok(None)),
+            Parcel::Snapshot { .. } => Some(Ok(None)),
             _ => None,
         });
         assert_eq!(outcome, Some(expected), "{resume:?}");
@@ -110,13 +110,7 @@ fn whoever_hangs_up_before_a_second_welcome_may_come_back() {
         stage.turns(1);
     }
     stage.take(Input::Gone(connection(1)));
-    let resume = Resume {
-        session: ann.session,
-        token: ann.token,
-        run: ann.run,
-        next_tick: 0,
-        digest: 0,
-    };
+    let resume = resume_of(&ann);
     stage.resume(60, resume);
     assert!(stage.sent(60).is_empty(), "it waits for a snapshot");
     assert!(stage.recognised.contains(&connection(60)), "but is known");
@@ -181,13 +175,7 @@ fn tokens_change_and_the_newer_connection_wins() {
 fn a_session_comes_back_so_often_and_no_more() {
     let mut stage = Stage::new(start());
     let ann = stage.join(1, "Ann");
-    let resume = Resume {
-        session: ann.session,
-        token: ann.token,
-        run: ann.run,
-        next_tick: 0,
-        digest: 0,
-    };
+    let resume = resume_of(&ann);
     for number in 2..22 {
         stage.resume(number, resume);
     }
@@ -237,10 +225,8 @@ fn whoever_says_goodbye_leaves_at_once() {
         panic!("the end is recorded before the Close may leave");
     };
     assert_eq!(session.state, SessionState::Ended);
-    let mut sessions = Vec::new();
-    stage.location.keyframe(&mut sessions);
     assert!(
-        matches!(&sessions[..], [Output::Keyframe { sessions, .. }] if sessions.sessions.is_empty()),
+        stage.recorded().sessions.is_empty(),
         "who is leaving is not there any more"
     );
     stage.take(Input::Gone(connection(1)));

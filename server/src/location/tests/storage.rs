@@ -27,16 +27,7 @@ impl Stage {
 
     /// Its client comes back with what it was told.
     fn come_back(&mut self, number: u64, welcome: &Welcome) {
-        self.resume(
-            number,
-            Resume {
-                session: welcome.session,
-                token: welcome.token,
-                run: welcome.run,
-                next_tick: 0,
-                digest: 0,
-            },
-        );
+        self.resume(number, resume_of(welcome));
     }
 }
 
