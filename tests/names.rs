@@ -16,13 +16,15 @@ use crate::peer::{Peer, hello, watcher};
 use crate::serve::ANY_PORT;
 
 /// No name of anything that is there.
-const HOSTILE: [&str; 7] = [
+const HOSTILE: [&str; 9] = [
     "../town",
     "/etc/passwd",
     "town\0",
     "\u{1b}[2Jtown",
     "to\u{202e}wn",
     "to\u{200b}wn",
+    "town\u{fe0f}",
+    "\u{3164}",
     "%2e%2e%2ftown",
 ];
 

@@ -3,6 +3,8 @@
 //! It needs Unicode tables, which grow with every release of them. So it is asked at the edge only, never by a step: what a
 //! journal holds must be applied in the same way by every later build.
 
+use std::ops::RangeInclusive;
+
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::is_nfc;
 
@@ -11,6 +13,19 @@ pub const NAME_CHARACTERS_MAX: usize = 32;
 
 /// Combining marks after one letter: what scripts need, and no towers of accents.
 const MARKS_IN_A_ROW_MAX: usize = 2;
+
+/// Marks and letters that show nothing (Unicode's Default_Ignorable_Code_Point, as far as they are marks or letters): with them
+/// two names would look alike.
+const INVISIBLE: [RangeInclusive<char>; 8] = [
+    '\u{34f}'..='\u{34f}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fe00}'..='\u{fe0f}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{e0100}'..='\u{e01ef}',
+];
 
 /// Why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +54,9 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     }
     let mut marks = MARKS_IN_A_ROW_MAX;
     for character in name.chars() {
-        if is_combining_mark(character) {
+        if INVISIBLE.iter().any(|range| range.contains(&character)) {
+            return Err(NameError::Character(character));
+        } else if is_combining_mark(character) {
             marks += 1;
         } else if character.is_alphabetic() {
             marks = 0;
@@ -100,6 +117,13 @@ mod tests {
             ("🙂", '🙂'),
             (" \u{301}a", '\u{301}'),
             ("q\u{301}\u{301}\u{301}", '\u{301}'),
+            ("Ann\u{fe0f}", '\u{fe0f}'),
+            ("a\u{34f}b", '\u{34f}'),
+            ("\u{3164}", '\u{3164}'),
+            ("\u{115f}\u{1160}", '\u{115f}'),
+            ("\u{ffa0}", '\u{ffa0}'),
+            ("\u{1820}\u{180b}", '\u{180b}'),
+            ("葛\u{e0100}", '\u{e0100}'),
         ] {
             check(name, Err(NameError::Character(character)));
         }
