@@ -51,7 +51,7 @@ pub(crate) fn claims(subject: &str, role: Role) -> Claims {
     }
 }
 
-fn with_ticket(role: Role, ticket: &str) -> Hello {
+pub(crate) fn with_ticket(role: Role, ticket: &str) -> Hello {
     Hello {
         role,
         ticket: Some(Text::cut(ticket)),
