@@ -14,7 +14,7 @@ use tempfile::{TempDir, tempdir};
 
 use crate::harness::Daemon;
 use crate::pages::done;
-use crate::peer::{Admitted, Peer, hello, watcher, without_definition};
+use crate::peer::{Admitted, Parts, Peer, hello, watcher, without_definition};
 use crate::serve::{ANY_PORT, verify};
 
 /// The largest command that a player may send.
@@ -194,15 +194,15 @@ fn a_reader_that_stalls_at_the_bound_goes_on_with_one_snapshot() {
         }
     }
 
-    let (mut snapshots, mut snapshot, mut answers) = (0, Vec::new(), Vec::new());
+    let (mut snapshots, mut snapshot, mut answers) = (0, Parts::default(), Vec::new());
     // Turns that come between the parts of the Snapshot are kept until it is whole.
     let mut kept = Vec::new();
     // What was kept comes behind the Snapshot.
     let mut end = u64::MAX;
     while world.tick() <= end {
         match staller.peer.next().expect("it stays") {
-            ServerMessage::Turn(turn) if snapshot.is_empty() => follow(&mut world, &turn),
-            ServerMessage::Turn(turn) => kept.push(turn),
+            ServerMessage::Turn(turn) if snapshot.is_under_way() => kept.push(turn),
+            ServerMessage::Turn(turn) => follow(&mut world, &turn),
             ServerMessage::Snapshot {
                 tick,
                 part,
@@ -210,11 +210,10 @@ fn a_reader_that_stalls_at_the_bound_goes_on_with_one_snapshot() {
                 bytes,
             } => {
                 snapshots += u64::from(part == 0);
-                snapshot.extend_from_slice(&bytes);
-                if part + 1 == parts {
+                if let Some(snapshot) = snapshot.add(part, parts, &bytes) {
                     assert!(tick > world.tick(), "turns were left out");
                     end = tick.max(last) + 25;
-                    world = World::load(&definition, &std::mem::take(&mut snapshot)).expect("a snapshot");
+                    world = World::load(&definition, &snapshot).expect("a snapshot");
                     kept.drain(..).for_each(|turn| follow(&mut world, &turn));
                 }
             }

@@ -7,7 +7,7 @@ use sim::{World, step};
 use tempfile::tempdir;
 
 use crate::harness::{Daemon, run, text};
-use crate::peer::{Peer, hello, watcher, without_definition};
+use crate::peer::{Parts, Peer, hello, watcher, without_definition};
 use crate::serve::{ANY_PORT, verify};
 
 /// Keyframes at 0, 600 and 1,200, and turns behind the last.
@@ -43,15 +43,14 @@ fn joins_and_resumes_go_on_in_a_simulated_past() {
         (ann.own(), ann.welcome.session)
     );
     // After a start it gets the turns that it missed if there are any to be had, else a Snapshot; then every turn.
-    let mut snapshot = Vec::new();
+    let mut snapshot = Parts::default();
     let definition = world.definition().clone();
     let first = again.peer.until(|message| match message {
         ServerMessage::Turn(turn) => Some(turn),
         ServerMessage::Snapshot {
             part, parts, bytes, ..
         } => {
-            snapshot.extend_from_slice(&bytes);
-            if part + 1 == parts {
+            if let Some(snapshot) = snapshot.add(part, parts, &bytes) {
                 world = World::load(&definition, &snapshot).expect("a snapshot");
             }
             None

@@ -210,12 +210,9 @@ impl Admitted {
 
     /// The definition that follows the welcome, if nothing else comes between its parts.
     pub(crate) fn definition(&mut self) -> sim::Definition {
-        let mut packed = Vec::new();
-        self.peer.until(|message| match message {
-            ServerMessage::Definition { part, parts, bytes } => {
-                packed.extend_from_slice(&bytes);
-                (part + 1 == parts).then_some(())
-            }
+        let mut definition = Parts::default();
+        let packed = self.peer.until(|message| match message {
+            ServerMessage::Definition { part, parts, bytes } => definition.add(part, parts, &bytes),
             ServerMessage::Clock { .. } => None,
             other => panic!("{other:?} before the definition"),
         });
@@ -225,10 +222,11 @@ impl Admitted {
 
     /// The World of the definition and snapshot that follow the welcome, and the turns that came between their parts.
     pub(crate) fn world(&mut self) -> (World, Vec<Turn>) {
-        let (mut definition, mut snapshot, mut turns) = (Vec::new(), Vec::new(), Vec::new());
-        let tick = self.peer.until(|message| match message {
-            ServerMessage::Definition { bytes, .. } => {
-                definition.extend_from_slice(&bytes);
+        let (mut definition, mut snapshot) = (Parts::default(), Parts::default());
+        let (mut bundle, mut turns) = (None, Vec::new());
+        let (tick, snapshot) = self.peer.until(|message| match message {
+            ServerMessage::Definition { part, parts, bytes } => {
+                bundle = definition.add(part, parts, &bytes);
                 None
             }
             ServerMessage::Turn(turn) => {
@@ -240,18 +238,36 @@ impl Admitted {
                 part,
                 parts,
                 bytes,
-            } => {
-                snapshot.extend_from_slice(&bytes);
-                (part + 1 == parts).then_some(tick)
-            }
+            } => Some(tick).zip(snapshot.add(part, parts, &bytes)),
             _ => None,
         });
-        let bundle = Bundle::decode(&definition).expect("a bundle");
+        let bundle = Bundle::decode(&bundle.expect("the definition is first")).expect("a bundle");
         assert_eq!(bundle.hash(), self.welcome.definition);
         let definition = bundle.definition("location").expect("the daemon runs it");
         let world = World::load(&definition, &snapshot).expect("a snapshot");
         assert_eq!(world.tick(), tick);
         (world, turns)
+    }
+}
+
+/// What comes in parts: a definition, a snapshot.
+#[derive(Default)]
+pub(crate) struct Parts(Vec<Vec<u8>>);
+
+impl Parts {
+    /// Takes the part that is next, or the first of it anew; the whole once it is there.
+    pub(crate) fn add(&mut self, part: u32, parts: u32, bytes: &[u8]) -> Option<Vec<u8>> {
+        if part == 0 {
+            self.0.clear();
+        }
+        assert_eq!(part as usize, self.0.len(), "parts come in order");
+        self.0.push(bytes.to_vec());
+        (part + 1 == parts).then(|| std::mem::take(&mut self.0).concat())
+    }
+
+    /// Whether some have come, but not all.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !self.0.is_empty()
     }
 }
 

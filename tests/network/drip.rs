@@ -6,8 +6,9 @@ use protocol::message::Feed;
 use protocol::{ClientMessage, Code, ServerMessage, frame};
 use tempfile::tempdir;
 
+use super::measure::{self, Moment};
 use super::player::Player;
-use super::{connect, count, last_code};
+use super::{connect, count, is_exhaustive, last_code};
 use crate::harness::Daemon;
 use crate::peer::{Peer, hello, watcher, without_definition};
 use crate::serve::ANY_PORT;
@@ -60,8 +61,13 @@ impl Dripping {
 #[test]
 fn a_byte_a_second_moves_no_deadline() {
     let data = tempdir().expect("a folder");
-    let daemon = Daemon::start(data.path(), ANY_PORT, &["--tick-rate", "10"]);
+    let flags = ["--tick-rate", "10", "--http", ANY_PORT];
+    let daemon = Daemon::start(data.path(), ANY_PORT, &flags);
+    let http = daemon.http.expect("pages");
     let player = Player::join(daemon.address, "Ann");
+    let before = Moment::now(http);
+    player.wait_for(count(1, 300));
+    let quiet = Moment::now(http);
     let hello = ClientMessage::Hello(Box::new(without_definition(hello("A name that is not short"))));
     let hello = frame::encode_client(&hello).expect("small");
     // A frame that would be whole only after hours.
@@ -106,6 +112,10 @@ fn a_byte_a_second_moves_no_deadline() {
         assert!(sent, "number {number} has sent all of it, {} bytes", one.sent);
     }
     println!("all closed after {seconds} s");
+    if is_exhaustive() {
+        let loud = quiet.until(&Moment::now(http));
+        measure::compare_turns("bytes that drip", &before.until(&quiet), &loud);
+    }
     assert!(player.finish() > 0);
     assert_eq!(daemon.terminate()["desyncs"], 0);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use protocol::message::Feed;
+use protocol::message::{Feed, Resume};
 use protocol::{ClientMessage, Code, Hello, ServerMessage, frame};
 use serde_json::{Value, json};
 use socket2::SockRef;
@@ -32,6 +32,15 @@ const RECEIVE_BUFFER_BYTES: usize = 16 * 1024;
 /// All graces are over after so many turns, whatever else the machine does.
 const TURNS_MAX: usize = 4_000;
 
+/// What resumes nothing.
+const NO_SESSION: Resume = Resume {
+    session: 1 << 40,
+    token: [0; 16],
+    run: [0; 16],
+    next_tick: 0,
+    digest: 0,
+};
+
 /// How far somebody comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -39,16 +48,18 @@ enum Stage {
     HalfFrame,
     Asked,
     Rejected,
+    Unrecognised,
     Admitted,
     Downloading,
     Observing,
 }
 
-const STAGES: [Stage; 7] = [
+const STAGES: [Stage; 8] = [
     Stage::Silent,
     Stage::HalfFrame,
     Stage::Asked,
     Stage::Rejected,
+    Stage::Unrecognised,
     Stage::Admitted,
     Stage::Downloading,
     Stage::Observing,
@@ -77,7 +88,7 @@ fn nothing_is_left_of_those_who_come_and_go() {
     };
     // What the first ones make it allocate stays for those who follow.
     for stage in STAGES {
-        besiege(daemon.address, stage, "Early", count(200, 1_000));
+        besiege(daemon.address, stage, "Early", count(200, 5_000));
     }
     let base = settle(&daemon, &players[0], alone);
     println!("{base:?}");
@@ -101,7 +112,8 @@ fn nothing_is_left_of_those_who_come_and_go() {
     if is_exhaustive() {
         let (quiet, loud) = (before.until(&quiet), quiet.until(&loud));
         println!("came as far as they wanted: {reached:?}");
-        println!("{base:?} before, {left:?} after; quiet: {quiet}; loud: {loud}");
+        println!("{base:?} before, {left:?} after");
+        measure::compare_turns("a flood of connections", &quiet, &loud);
         assert_eq!(summary["overruns"], 0, "{summary:#}");
     }
 }
@@ -168,7 +180,9 @@ fn come(address: SocketAddr, host: u8, stage: Stage, number: usize, name: &str) 
     let buffer = (stage == Stage::Downloading).then_some(RECEIVE_BUFFER_BYTES);
     let mut peer = connect(address, host, buffer).ok()?;
     let asking = match stage {
-        Stage::Silent | Stage::HalfFrame | Stage::Asked | Stage::Rejected => hello(name),
+        Stage::Silent | Stage::HalfFrame | Stage::Asked | Stage::Rejected | Stage::Unrecognised => {
+            hello(name)
+        }
         // Most come without a character: the town would be full.
         Stage::Admitted if number.is_multiple_of(50) => hello(name),
         Stage::Admitted => watcher(Feed::Answers),
@@ -177,6 +191,10 @@ fn come(address: SocketAddr, host: u8, stage: Stage, number: usize, name: &str) 
     };
     let asking = match stage {
         Stage::Rejected => Hello { version: 2, ..asking },
+        Stage::Unrecognised => Hello {
+            resume: Some(NO_SESSION),
+            ..without_definition(asking)
+        },
         _ => without_definition(asking),
     };
     let bytes = frame::encode_client(&ClientMessage::Hello(Box::new(asking))).expect("small");
@@ -191,6 +209,13 @@ fn come(address: SocketAddr, host: u8, stage: Stage, number: usize, name: &str) 
             message,
             ServerMessage::Reject {
                 code: Code::REJECT_VERSION,
+                ..
+            }
+        ),
+        Stage::Unrecognised => matches!(
+            message,
+            ServerMessage::Reject {
+                code: Code::REJECT_RESUME_INVALID,
                 ..
             }
         ),

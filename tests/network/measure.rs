@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use super::process::Process;
 use crate::harness::{Bots, Daemon};
-use crate::pages::request;
+use crate::pages::metrics;
 use crate::serve::ANY_PORT;
 
 /// Counts of a histogram by class: the upper bound as it is printed, and how many are at most that.
@@ -20,13 +20,21 @@ pub(super) struct Moment {
     start_error: Classes,
 }
 
-/// What 99 of 100 turns between two moments stayed within, ms.
+/// What 99 of 100 turns between two moments stayed within.
 #[derive(Clone, Copy)]
 pub(super) struct Figures {
     /// Step and broadcast.
-    step: f64,
+    step: Bound,
     /// From when a turn was due to its start.
-    start_error: f64,
+    start_error: Bound,
+}
+
+/// The upper end of a class of a histogram.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// Of all classes.
+    place: usize,
+    ms: f64,
 }
 
 impl fmt::Display for Figures {
@@ -34,7 +42,7 @@ impl fmt::Display for Figures {
         write!(
             f,
             "steps within {} ms, start errors within {} ms",
-            self.step, self.start_error
+            self.step.ms, self.start_error.ms
         )
     }
 }
@@ -77,12 +85,6 @@ pub(super) fn sessions_waiting(http: SocketAddr) -> i64 {
     counts.map(|count| count.expect("a count")).sum()
 }
 
-fn metrics(http: SocketAddr) -> String {
-    let (status, text) = request(http, "GET", "/metrics", &format!("host: {http}\r\n"), "");
-    assert_eq!(status, 200, "{text}");
-    text
-}
-
 /// A line of a histogram behind its name.
 fn class(line: &str) -> (String, u64) {
     let (labels, count) = line.rsplit_once(' ').expect("labels and a count");
@@ -95,8 +97,8 @@ fn class(line: &str) -> (String, u64) {
     class.unwrap_or_else(|| panic!("no class of a histogram: {line:?}"))
 }
 
-/// The class, by its upper bound in ms, within which 99 of 100 are that came in between.
-fn p99(before: &Classes, after: &Classes) -> f64 {
+/// The class within which 99 of 100 are that came in between.
+fn p99(before: &Classes, after: &Classes) -> Bound {
     let came: Vec<(&str, u64)> = before
         .iter()
         .zip(after)
@@ -104,13 +106,19 @@ fn p99(before: &Classes, after: &Classes) -> f64 {
         .collect();
     let all = came.last().map_or(0, |(_, all)| *all);
     assert!(all > 0, "turns have run in between");
-    let (bound, _) = came
-        .iter()
-        .find(|(_, within)| 100 * within >= 99 * all)
-        .expect("all are within the last");
-    bound
-        .parse::<f64>()
-        .map_or(f64::INFINITY, |seconds| 1_000.0 * seconds)
+    let place = came.iter().position(|(_, within)| 100 * within >= 99 * all);
+    let place = place.expect("all are within the last");
+    let seconds = came[place].0.parse::<f64>();
+    Bound {
+        place,
+        ms: seconds.map_or(f64::INFINITY, |seconds| 1_000.0 * seconds),
+    }
+}
+
+/// The turns take as long as they did while nobody else was there: within the same class or the next.
+pub(super) fn compare_turns(what: &str, quiet: &Figures, loud: &Figures) {
+    println!("{what}; without: {quiet}; with: {loud}");
+    assert!(loud.step.place <= quiet.step.place + 1, "{what}");
 }
 
 /// How long bots play, seconds.

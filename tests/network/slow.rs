@@ -16,7 +16,7 @@ use super::player::Player;
 use super::process::Process;
 use super::{connect, is_exhaustive};
 use crate::harness::Daemon;
-use crate::peer::{Peer, hello, watcher, without_definition};
+use crate::peer::{Parts, Peer, hello, watcher, without_definition};
 use crate::serve::ANY_PORT;
 
 /// Of those who do not read, bytes: small, so that it is the daemon that keeps what is not read.
@@ -87,7 +87,7 @@ struct Follower {
     definition: Definition,
     world: Option<World>,
     /// The parts of a snapshot that came, and the turns between them.
-    snapshot: Vec<u8>,
+    snapshot: Parts,
     turns: Vec<Turn>,
     snapshots: usize,
     /// The sequences that were answered.
@@ -110,9 +110,7 @@ impl Follower {
                     self.world = None;
                     self.turns.retain(|turn| turn.tick >= tick);
                 }
-                self.snapshot.extend_from_slice(&bytes);
-                if part + 1 == parts {
-                    let snapshot = std::mem::take(&mut self.snapshot);
+                if let Some(snapshot) = self.snapshot.add(part, parts, &bytes) {
                     self.world = Some(World::load(&self.definition, &snapshot).expect("a snapshot"));
                     self.snapshots += 1;
                 }
@@ -149,7 +147,7 @@ fn a_reader_that_stalls_gets_a_snapshot_and_every_answer_once() {
     let mut follower = Follower {
         definition,
         world: None,
-        snapshot: Vec::new(),
+        snapshot: Parts::default(),
         turns: Vec::new(),
         snapshots: 0,
         answered: Vec::new(),

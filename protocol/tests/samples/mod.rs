@@ -1,17 +1,23 @@
 //! One or more messages of every kind, with the fields of every command in them.
+//!
+//! [`commands`]: every command, with every behaviour; [`changes`]: what changes of a character, plain and packed.
+
+mod changes;
+mod commands;
 
 use nav::{Fixed, Point};
 use protocol::message::{
     Area, ClientMessage, ClockState, Desync, Feed, Hello, Need, Origin, Resume, Role, ServerMessage, Turn,
     View, Welcome,
 };
-use protocol::packed::{Arrival, Motion, PackedChange, PackedState, Posture, Route};
-use protocol::state::{Blockage, Change, Changes, Flags, InIdOrder, Newcomer, Path, Retry, State, Targets};
+use protocol::packed::PackedState;
+use protocol::state::{Changes, InIdOrder, State};
 use protocol::{Blob, Bundle, Code};
 use sim::bounded::{List, Text};
-use sim::{
-    Animation, Behaviour, CharacterId, CharacterSpec, Command, Event, Kind, MapState, ScriptStep, Step,
-};
+use sim::{CharacterId, Command, Event, MapState};
+
+use changes::{arrival, differences, newcomer, packed_differences};
+use commands::commands;
 
 pub(crate) fn client() -> Vec<(String, ClientMessage)> {
     let mut samples = vec![
@@ -382,158 +388,6 @@ fn hello() -> Hello {
     }
 }
 
-fn commands() -> Vec<(String, Command)> {
-    let character = CharacterId(3);
-    let (x, z) = (fixed("1.5"), fixed("-2"));
-    let polygon = list([Point::new(x, z), Point::new(z, x), Point::new(x, x)]);
-    named([
-        ("MoveTo", Command::MoveTo { character, x, z }),
-        ("Stop", Command::Stop { character }),
-        (
-            "Talk",
-            Command::Talk {
-                character,
-                npc: CharacterId(100),
-            },
-        ),
-        (
-            "Join",
-            Command::Join {
-                name: Text::cut("Zoë"),
-            },
-        ),
-        ("Leave", Command::Leave { character }),
-        (
-            "SpawnBot",
-            Command::SpawnBot(spec(Some(list([200, 300])), Behaviour::Idle)),
-        ),
-        (
-            "SpawnNpc",
-            Command::SpawnNpc(spec(
-                None,
-                Behaviour::Patrol {
-                    points: list([Point::new(x, z)]),
-                    wait_ticks: 10,
-                    looped: true,
-                },
-            )),
-        ),
-        ("Despawn", Command::Despawn { character }),
-        (
-            "SetEnabled",
-            Command::SetEnabled {
-                character,
-                enabled: false,
-            },
-        ),
-        (
-            "SetAlive",
-            Command::SetAlive {
-                character,
-                alive: true,
-            },
-        ),
-        ("Teleport", Command::Teleport { character, x, z }),
-        (
-            "SetAreaAvailable",
-            Command::SetAreaAvailable {
-                area: Text::cut("door"),
-                available: false,
-            },
-        ),
-        (
-            "AddObstacle",
-            Command::AddObstacle {
-                name: Text::cut("cart"),
-                polygon,
-            },
-        ),
-        (
-            "RemoveObstacle",
-            Command::RemoveObstacle {
-                name: Text::cut("cart"),
-            },
-        ),
-        (
-            "SwitchMap",
-            Command::SwitchMap {
-                map: Text::cut("night"),
-            },
-        ),
-        (
-            "SetBehaviour Wander",
-            Command::SetBehaviour {
-                character,
-                behaviour: Behaviour::Wander {
-                    x,
-                    z,
-                    radius: fixed("8"),
-                    pause_min: 5,
-                    pause_max: 20,
-                },
-            },
-        ),
-        (
-            "SetBehaviour Follow",
-            Command::SetBehaviour {
-                character,
-                behaviour: Behaviour::Follow {
-                    character: CharacterId(100),
-                    distance: fixed("2"),
-                },
-            },
-        ),
-        (
-            "SetBehaviour Script",
-            Command::SetBehaviour {
-                character,
-                behaviour: Behaviour::Script {
-                    steps: list(
-                        [
-                            (5, Step::MoveTo { x, z }),
-                            (300, Step::Stop),
-                            (
-                                70_000,
-                                Step::Talk {
-                                    npc: CharacterId(100),
-                                },
-                            ),
-                        ]
-                        .map(|(after_ticks, step)| ScriptStep { after_ticks, step }),
-                    ),
-                },
-            },
-        ),
-        (
-            "Application",
-            Command::Application {
-                character,
-                payload: list([0, 255, 7]),
-            },
-        ),
-    ])
-}
-
-fn spec(
-    cooldown_ticks: Option<List<u32, { sim::COOLDOWN_TICKS_MAX }>>,
-    behaviour: Behaviour,
-) -> CharacterSpec {
-    CharacterSpec {
-        id: CharacterId(200),
-        name: Text::cut("Guard"),
-        x: fixed("5"),
-        z: fixed("-5.25"),
-        speed_per_tick: fixed("0.14"),
-        rotation_per_tick: fixed("1"),
-        collision_radius: fixed("0.45"),
-        movement_contact_radius: fixed("0.32"),
-        cooldown_ticks,
-        enabled: true,
-        alive: true,
-        behaviour,
-    }
-}
-
 fn map_state() -> MapState {
     let corners = [(0, 0), (65_536, 0), (0, 65_536)].map(|(x, z)| Point::from_raw(x, z));
     MapState {
@@ -542,179 +396,6 @@ fn map_state() -> MapState {
         removed: list([Text::cut("stall")]),
         added: list([(Text::cut("cart"), list(corners))]),
     }
-}
-
-fn newcomer(id: u32) -> Change {
-    Change {
-        id: CharacterId(id),
-        position: Some(Point::new(fixed("3"), fixed("-4"))),
-        yaw: Some(fixed("1.5")),
-        animation: Some(Animation::Walk),
-        path: Some(Path {
-            waypoints: list([Point::new(fixed("5"), fixed("6"))]),
-            index: 0,
-        }),
-        targets: Some(Targets {
-            walk_target: Point::new(fixed("5"), fixed("6")),
-            requested_walk_target: Point::new(fixed("5"), fixed("6.5")),
-        }),
-        blockage: Some(Blockage {
-            movement_blocked_ticks: 2,
-            blocked_by: Some(CharacterId(7)),
-        }),
-        retry: Some(Retry {
-            navigation_retry_cursor: 4,
-            navigation_retry_remaining: 11,
-        }),
-        new_here: Some(Newcomer {
-            kind: Kind::Npc,
-            name: Text::cut("Guard"),
-            collision_radius: fixed("0.45"),
-            movement_contact_radius: fixed("0.32"),
-            speed_per_tick: fixed("0.14"),
-        }),
-        flags: Some(Flags {
-            alive: true,
-            enabled: true,
-            moved_last_tick: true,
-            search_ran_out: false,
-        }),
-        level: Some(0),
-    }
-}
-
-/// Each field alone, and two together.
-fn differences() -> Vec<Change> {
-    let whole = newcomer(0);
-    let of = |id: u32| Change {
-        id: CharacterId(id),
-        ..Change::default()
-    };
-    vec![
-        Change {
-            position: Some(Point::from_raw(9_175, -1)),
-            ..of(1)
-        },
-        Change {
-            yaw: Some(Fixed::from_raw(-65_536)),
-            ..of(2)
-        },
-        Change {
-            animation: Some(Animation::Stand),
-            ..of(3)
-        },
-        Change {
-            path: Some(Path::default()),
-            ..of(4)
-        },
-        Change {
-            targets: whole.targets,
-            ..of(5)
-        },
-        Change {
-            blockage: Some(Blockage::default()),
-            ..of(6)
-        },
-        Change {
-            retry: whole.retry,
-            ..of(7)
-        },
-        Change {
-            flags: whole.flags,
-            ..of(8)
-        },
-        Change {
-            level: Some(1),
-            ..of(300)
-        },
-        Change {
-            position: whole.position,
-            flags: Some(Flags::default()),
-            ..of(16_384)
-        },
-    ]
-}
-
-/// As [`newcomer`], and it walks.
-fn arrival(id: u32) -> PackedChange {
-    let whole = newcomer(id);
-    PackedChange {
-        id: CharacterId(id),
-        position: whole.position,
-        yaw: whole.yaw,
-        posture: Some(Posture {
-            flags: whole.flags.expect("it is whole"),
-            animation: Animation::Walk,
-        }),
-        index: Some(0),
-        route: Some(Route {
-            waypoints: list([Point::new(fixed("5"), fixed("6"))]),
-            walk_target: None,
-            requested_walk_target: Some(Point::new(fixed("5"), fixed("6.5"))),
-        }),
-        blockage: whole.blockage,
-        retry: whole.retry,
-        new_here: whole.new_here.map(|who| Arrival {
-            who,
-            level: 0,
-            motion: Motion {
-                step: Point::from_raw(9_175, -1),
-                turn: fixed("-1"),
-            },
-        }),
-    }
-}
-
-/// Each field alone, and several together.
-fn packed_differences() -> Vec<PackedChange> {
-    let whole = arrival(0);
-    let of = |id: u32| PackedChange {
-        id: CharacterId(id),
-        ..PackedChange::default()
-    };
-    vec![
-        PackedChange {
-            position: Some(Point::from_raw(1, -1)),
-            ..of(1)
-        },
-        PackedChange {
-            yaw: Some(Fixed::from_raw(-65_536)),
-            ..of(2)
-        },
-        PackedChange {
-            posture: Some(Posture::default()),
-            ..of(3)
-        },
-        PackedChange {
-            index: Some(3),
-            ..of(4)
-        },
-        PackedChange {
-            route: Some(Route::default()),
-            ..of(5)
-        },
-        PackedChange {
-            blockage: Some(Blockage::default()),
-            ..of(6)
-        },
-        PackedChange {
-            retry: whole.retry,
-            ..of(7)
-        },
-        PackedChange {
-            position: Some(Point::from_raw(-9_175, 1)),
-            yaw: Some(Fixed::from_raw(0x8000)),
-            posture: Some(Posture::default()),
-            index: Some(0),
-            route: Some(Route {
-                waypoints: list([]),
-                walk_target: Some(Point::new(fixed("5"), fixed("6"))),
-                requested_walk_target: None,
-            }),
-            ..of(300)
-        },
-        arrival(16_384),
-    ]
 }
 
 fn event(event: Event) -> ServerMessage {
