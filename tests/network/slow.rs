@@ -167,11 +167,19 @@ fn a_reader_that_stalls_gets_a_snapshot_and_every_answer_once() {
         }
         // … and then nothing, but commands, until there was more than can wait for it.
         player.wait_for(0);
-        let mut bytes = 0;
+        let (first_tick, stop) = (follower.next_tick(), Command::Stop { character: own });
+        let (mut bytes, mut waiting) = (0, 0);
         while bytes < STALL_BYTES {
-            bytes += PAYLOAD_BYTES * player.turn().commands.len();
-            sequence += 1;
-            bob.peer.command(sequence, Command::Stop { character: own });
+            let turn = player.turn();
+            bytes += PAYLOAD_BYTES * turn.commands.len();
+            if turn.tick >= first_tick {
+                waiting -= turn.commands.iter().filter(|command| **command == stop).count();
+            }
+            // One a turn, as long as none can be too many, however late it is.
+            if waiting < WAITING_MAX {
+                (sequence, waiting) = (sequence + 1, waiting + 1);
+                bob.peer.command(sequence, stop.clone());
+            }
         }
     }
     // Once too often: what it was owed comes, then the reason.
