@@ -226,7 +226,7 @@ fn the_later_token_wins() {
 
 #[test]
 fn locations_take_what_they_do_not_say_from_all() {
-    let file = "[locations]\nplayersMax = 7\nfiles = [\"a.json\"]\n[[location]]\nfile = \"b.json\"\nplayersMax = 9\nidle = \"hold\"\n";
+    let file = "[locations]\nplayersMax = 7\nfiles = [\"a.json\"]\n[[location]]\nfile = \"b.json\"\nplayersMax = 9\nidle = \"hold\"\nplayerViewRadius = 50\n";
     let config = layered(file, &[], vec![]).expect("nothing is wrong");
     let [a, b] = &config.locations()[..] else {
         panic!("two")
@@ -243,6 +243,8 @@ fn locations_take_what_they_do_not_say_from_all() {
             Idle::Hold { after_us: 60_000_000 }
         )
     );
+    let radii = [a, b].map(|location| location.rules.player_view_radius);
+    assert_eq!(radii, [None, Some(nav::Fixed::from_int(50))]);
     // A flag names all of them.
     let flags = vec![("locations.files", Value::List(vec!["c.json".to_owned()]))];
     let config = layered(file, &[], flags).expect("nothing is wrong");
