@@ -328,7 +328,10 @@ impl Character {
             "a retry, though no NPC",
         )?;
         holds(
-            self.is_active() || (!self.has_path() && self.navigation_retry_remaining == 0),
+            self.is_active()
+                || (!self.has_path()
+                    && self.navigation_retry_remaining == 0
+                    && self.movement_blocked_ticks == 0),
             "on the way, though dead or disabled",
         )?;
         holds(
