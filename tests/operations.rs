@@ -213,6 +213,11 @@ fn whoever_travels_keeps_name_and_number() {
     let travel = json!({ "session": session, "to": "town-polygon" });
     assert_eq!(post(http, "/api/locations/town/travel", &travel).0, 409);
     done(http, "/api/locations/town/resume", &json!({}));
+    // Nor come in.
+    done(http, "/api/locations/town-polygon/pause", &json!({}));
+    let refused = || post(http, "/api/locations/town/travel", &travel);
+    assert_eq!(refused().0, 409);
+    done(http, "/api/locations/town-polygon/resume", &json!({}));
     for (wrong, status) in [
         (json!({ "session": session, "to": "nowhere" }), 404),
         (json!({ "session": session, "to": "town" }), 400),

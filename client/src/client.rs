@@ -24,8 +24,9 @@ use crate::session::{Session, SessionError};
 const GOOD_AFTER: Duration = Duration::from_secs(1);
 /// A server that has not got a whole Hello closes the connection by then: one that is open for longer has read it.
 const HELLO_DEADLINE: Duration = Duration::from_secs(5);
-/// How long the server may take to close after a Goodbye.
+/// How long the server may take to close after a Goodbye, and while commands before it have no answer yet.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
+const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client of a location. Call [`Client::next`] in a loop: it does all the work, there is no task behind it, and what
 /// is not polled neither steps nor keeps its connection alive (15 seconds of silence end it).
@@ -174,7 +175,11 @@ impl Client {
     /// Leaves for good; go on calling [`Client::next`] until it ends.
     pub fn leave(&mut self) {
         if self.leaving.is_none() {
-            self.leaving = Some(Instant::now() + GOODBYE_TIMEOUT);
+            let timeout = match self.unanswered() {
+                0 => GOODBYE_TIMEOUT,
+                _ => LAST_ANSWERS_TIMEOUT,
+            };
+            self.leaving = Some(Instant::now() + timeout);
             self.session.goodbye();
             self.send_outgoing();
         }
@@ -499,7 +504,10 @@ fn after_reject(code: Code, known: bool, maybe_admitted: bool, rejoin: bool) -> 
         Code::REJECT_BUSY | Code::REJECT_TIMED_OUT | Code::REJECT_DRAINING | Code::REJECT_STORAGE => {
             Again::Retry
         }
-        Code::REJECT_RESUME_INVALID | Code::REJECT_TICKET_USED | Code::REJECT_TICKET_EXPIRED
+        Code::REJECT_RESUME_INVALID
+        | Code::REJECT_TICKET_INVALID
+        | Code::REJECT_TICKET_USED
+        | Code::REJECT_TICKET_EXPIRED
             if known && rejoin =>
         {
             Again::Rejoin

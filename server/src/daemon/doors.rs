@@ -61,6 +61,7 @@ impl Doors {
         for tls in [&self.tls, &self.http_tls].into_iter().flatten() {
             done("TLS certificate and key", tls.reload());
         }
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         done("bans", Bans::load(data_dir).map(|bans| self.ban(bans, directory)));
     }
 

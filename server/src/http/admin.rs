@@ -237,6 +237,12 @@ async fn passage(
     if to.condition().down.is_some() {
         return Err(refused("that location is down"));
     }
+    if matches!(
+        to.handle.status().clock,
+        Some(ClockState::Paused | ClockState::Storage)
+    ) {
+        return Err(refused("the clock of that location stands still"));
+    }
     let sessions = sessions_of(from, headers).await?;
     let session = sessions.iter().find(|other| other.session == session);
     let session = session.ok_or_else(|| refused("no such session"))?;

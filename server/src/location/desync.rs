@@ -162,6 +162,18 @@ impl Location {
         }
     }
 
+    /// Snapshots that have grown old are given up.
+    pub(super) fn end_snapshots(&mut self, now_us: u64, out: &mut Vec<Output>) {
+        let late = self.downloads.expire(now_us);
+        for connection in late.excused {
+            out.push(Output::Send(connection, Parcel::Hold));
+        }
+        for connection in late.slow {
+            let (code, message) = (Code::CLOSE_SLOW, "a snapshot took too long");
+            self.close(connection, code, message, now_us, out);
+        }
+    }
+
     /// Sends the snapshot of now to those who wait for one, together with the Welcome that waited for it.
     pub(super) fn give_snapshots(&mut self, now_us: u64, out: &mut Vec<Output>) {
         let tick = self.world.tick();

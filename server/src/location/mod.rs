@@ -375,7 +375,8 @@ impl Location {
             return;
         };
         self.counters.drops += 1;
-        if there.dropped(now_us) {
+        // Whoever is busy with the definition reads as well as it can.
+        if !self.downloads.is_defining(connection) && there.dropped(now_us) {
             self.close(
                 connection,
                 Code::CLOSE_SLOW,

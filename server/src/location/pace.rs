@@ -49,6 +49,7 @@ impl Location {
             return;
         }
         self.end_graces(now_us, out);
+        self.end_snapshots(now_us, out);
         self.resync(now_us);
         self.give_snapshots(now_us, out);
         self.show_still(now_us, out);

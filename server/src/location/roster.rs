@@ -506,6 +506,11 @@ impl Roster {
     }
 
     /// The session of this number.
+    pub(crate) fn get(&self, number: u64) -> Option<&Session> {
+        self.sessions.get(&number)
+    }
+
+    /// The session of this number.
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
         self.sessions.get_mut(&number)
     }

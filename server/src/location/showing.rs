@@ -1,5 +1,7 @@
 //! What those with the State feed are shown: after each step, and where the clock stands as soon as they need it.
 
+use std::collections::BTreeSet;
+
 use protocol::Code;
 use protocol::message::Role;
 use sim::CharacterId;
@@ -22,7 +24,6 @@ impl Location {
     /// Tells those who watch states what the step that has just run changed.
     pub(super) fn show_step(&mut self, now_us: u64, out: &mut Vec<Output>) {
         self.show(Occasion::Step, now_us, out);
-        self.state_groups.retire(self.world.tick() - 1);
     }
 
     /// While no turns become due: those who have just come, want to see something else, or have lost what they were sent,
@@ -42,7 +43,23 @@ impl Location {
             }) => occasion == Occasion::Step || feed.is_blank(now_us),
             _ => false,
         };
-        if !self.roster.iter().any(observes) {
+        let mut wanted = BTreeSet::new();
+        for session in self.roster.iter_mut().filter(|session| observes(session)) {
+            let own = session.characters.first().copied();
+            let viewer = viewer(own, session.role, &self.rules);
+            if let Some(Connection {
+                feed: Feed::State(feed),
+                ..
+            }) = session.connection_mut()
+            {
+                feed.change_view(now_us);
+                wanted.insert(feed.key(viewer));
+            }
+        }
+        if occasion == Occasion::Step {
+            self.state_groups.keep(&wanted);
+        }
+        if wanted.is_empty() {
             return;
         }
         let tick = self.world.tick() - 1;
@@ -68,7 +85,6 @@ impl Location {
             else {
                 continue;
             };
-            feed.change_view(now_us);
             let shown = match occasion {
                 Occasion::Step => self.state_groups.frames(feed, &scene, viewer),
                 Occasion::Still => state_feed::still(feed, &scene, viewer).map(|frames| Some((frames, true))),

@@ -8,7 +8,6 @@ use sim::{CharacterId, Command, Event, Outcome, Phase};
 
 use super::inbox::{Entry, Source};
 use super::operator::Reply;
-use super::outbox::Parcel;
 use super::roster;
 use super::sequences::Answer;
 use super::{Location, Output, encode};
@@ -53,14 +52,7 @@ impl Location {
         if self.world.tick().is_multiple_of(KEYFRAME_TICKS) {
             self.keyframe(out);
         }
-        let late = self.downloads.expire(now_us);
-        for connection in late.excused {
-            out.push(Output::Send(connection, Parcel::Hold));
-        }
-        for connection in late.slow {
-            let (code, message) = (Code::CLOSE_SLOW, "a snapshot took too long");
-            self.close(connection, code, message, now_us, out);
-        }
+        self.end_snapshots(now_us, out);
         self.resync(now_us);
         self.give_snapshots(now_us, out);
         self.turn_ran(now_us, out);

@@ -44,7 +44,7 @@ impl Location {
         connection.address = visitor.address;
         let entered = self
             .check(hello, visitor)
-            .and_then(|()| self.check_view(&connection.feed, hello.role))
+            .and_then(|()| self.check_view(&connection.feed, hello))
             .and_then(|()| match (&hello.resume, &visitor.claims) {
                 (Some(resume), _) => self.resume(resume, hello.role, visitor, connection, now_us, out),
                 (None, Some(claims)) => self.open_by_ticket(claims, visitor, connection, now_us, out),
@@ -187,8 +187,11 @@ impl Location {
     }
 
     /// Whoever watches states needs room for what they show.
-    fn check_view(&self, feed: &Feed, role: Role) -> Result<(), Refusal> {
-        let viewer = viewer(None, role, &self.rules);
+    fn check_view(&self, feed: &Feed, hello: &Hello) -> Result<(), Refusal> {
+        let resumed = hello.resume.as_ref();
+        let resumed = resumed.and_then(|resume| self.roster.get(resume.session));
+        let own = resumed.and_then(|session| session.characters.first().copied());
+        let viewer = viewer(own, hello.role, &self.rules);
         match feed {
             Feed::State(feed) if !self.state_groups.has_room(feed, viewer, &self.world) => {
                 Err((Code::REJECT_BUSY, "too many different views"))

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use protocol::Code;
 
 use super::{Batch, End, Parcel, TOO_SLOW};
 
@@ -258,6 +259,10 @@ impl Queue {
         }
         if self.items.is_empty() {
             batch.end = self.end;
+            if let Some(End::Close(Code::CLOSE_GOODBYE, _)) = self.end {
+                // No snapshot comes any more that they would have to wait for, and nobody comes back for them.
+                batch.frames.extend(self.held.drain(..));
+            }
         }
         let something = batch.dropped || batch.end.is_some() || !batch.frames.is_empty();
         something.then_some(batch)

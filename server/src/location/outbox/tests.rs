@@ -345,6 +345,18 @@ fn the_last_frame_comes_last() {
 }
 
 #[test]
+fn a_goodbye_leaves_no_answer_behind() {
+    let mut queue = Queue::default();
+    // Nothing to follow: its turns were dropped, or a snapshot is still to come.
+    let (code, message) = (Code::CLOSE_GOODBYE, "");
+    queue.push(answer(1), Instant::now());
+    queue.push(Parcel::Close { code, message }, Instant::now());
+    let batch = queue.batch().expect("an answer and the end");
+    assert_eq!(batch.frames, [frame("answer 1")]);
+    assert_eq!(batch.end, Some(End::Close(code, message)));
+}
+
+#[test]
 fn a_large_desync_is_no_flood() {
     let mut queue = Queue::default();
     let mut push = |frame: Bytes| queue.push(Parcel::Control(frame), Instant::now());

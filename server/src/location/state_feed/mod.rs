@@ -12,7 +12,7 @@
 mod table;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -66,7 +66,7 @@ enum Told {
 
 /// Everybody with the same one is told the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+pub(crate) struct Key {
     sight: Sight,
     every: u8,
     packed: bool,
@@ -151,7 +151,8 @@ impl StateFeed {
             .is_none_or(|at_us| at_us + VIEW_CHANGE_US <= now_us)
     }
 
-    fn key(&self, viewer: Viewer) -> Key {
+    /// The group that somebody who looks like that belongs to.
+    pub(crate) fn key(&self, viewer: Viewer) -> Key {
         Key {
             sight: Sight::of(self.view.area, viewer),
             every: self.view.every,
@@ -161,10 +162,15 @@ impl StateFeed {
 }
 
 impl Groups {
-    /// Whether somebody who comes can be shown their view: others have the same, or there is room for everybody in it.
+    /// Whether somebody who comes can be shown their view: others have the same, or there is room for what is in it; for
+    /// everybody, if their character is not there yet.
     pub(crate) fn has_room(&self, feed: &StateFeed, viewer: Viewer, world: &World) -> bool {
-        let most = self.characters + world.characters().len();
-        most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&feed.key(viewer))
+        let key = feed.key(viewer);
+        let most = match viewer.own {
+            Some(_) => key.sight.lens(world).count(world),
+            None => world.characters().len(),
+        };
+        self.characters + most <= CHARACTERS_SHOWN_MAX || self.groups.contains_key(&key)
     }
 
     /// The map for a [`Scene`]: one for all tables, as long as it does not change.
@@ -176,7 +182,7 @@ impl Groups {
     }
 
     /// The frames for a step and whether they need no others before; `None` if there is nothing to tell. Between two calls
-    /// of [`Groups::retire`] it is asked for each connection once.
+    /// of [`Groups::keep`] it is asked for each connection once.
     ///
     /// # Errors
     /// More is in view than a frame can hold, or than there is room for beside the other views.
@@ -204,9 +210,10 @@ impl Groups {
         Ok((!frames.is_empty()).then_some((frames, whole)))
     }
 
-    /// Forgets the groups of which nobody was told about the step of `tick`.
-    pub(crate) fn retire(&mut self, tick: u64) {
-        self.groups.retain(|_, group| group.tick == tick);
+    /// Forgets the groups in which nobody is any more: before a step is shown, so that a view that somebody had takes no room
+    /// from the next one.
+    pub(crate) fn keep(&mut self, wanted: &BTreeSet<Key>) {
+        self.groups.retain(|key, _| wanted.contains(key));
         self.characters = self.groups.values().map(|group| group.table.len()).sum();
     }
 

@@ -6,8 +6,8 @@
 //! | what | leaves |
 //! | --- | --- |
 //! | Reject, Refused, Clock and other control messages: they tell of nothing recorded | at once |
-//! | turns, states, snapshots and missed turns | with the turn before them: once it is written (`tick`: synced) |
-//! | Accepted and Welcome, and Close so that it comes after them | once what is before them is synced (`os`: written) |
+//! | turns, states, definitions, snapshots and missed turns | with the turn before them: once it is written (`tick`: synced) |
+//! | Accepted, Welcome and Redirect, and Close so that it comes after them | once what is before them is synced (`os`: written) |
 //!
 //! An [`Outbox`] gives out nothing before its Welcome, so turns that overtake a Welcome here wait for it there.
 

@@ -71,16 +71,9 @@ fn whoever_comes_while_it_drains_is_told_how_long_it_is() {
     stage.enter(3, hello("Cid"));
     assert_eq!(stage.end(3), Some(Code::REJECT_DRAINING));
 
-    let back = |session: &Welcome| Resume {
-        session: session.session,
-        token: session.token,
-        run: session.run,
-        next_tick: 0,
-        digest: 0,
-    };
     stage.take(Input::Gone(connection(1)));
     stage.turns(9);
-    stage.resume(4, back(&ann));
+    stage.resume(4, resume_of(&ann));
     stage.turns(1);
     assert_eq!(deadlines(&mut stage, 4), [4_000]);
     stage.turns(50);
@@ -89,7 +82,7 @@ fn whoever_comes_while_it_drains_is_told_how_long_it_is() {
         token: [4; 16],
         ..ann
     };
-    stage.resume(5, back(&ann));
+    stage.resume(5, resume_of(&ann));
     stage.turns(1);
     assert_eq!(deadlines(&mut stage, 5), [0], "it should be over by now");
 

@@ -23,9 +23,11 @@ use protocol::message::{self, Area, Hello, Need, Resume, Role, View, Welcome};
 use protocol::ticket::{Claims, KeyId};
 use sim::CharacterId;
 use sim::bounded::{List, Text};
+use tokio::sync::oneshot;
 
 use super::history::Recomputation;
 use super::investigator::Question;
+use super::operator::{Asked, Reply, ReplyTo, Request};
 use super::reports::ClientWorld;
 use super::*;
 use crate::location_files::LocationFiles;
@@ -298,6 +300,19 @@ impl Stage {
             .filter(|character| character.kind == sim::Kind::Player)
             .map(|character| character.name.to_string())
             .collect()
+    }
+}
+
+impl Stage {
+    /// An operator asks; the answer comes out of this once there is one.
+    fn ask(&mut self, request: Request) -> oneshot::Receiver<Reply> {
+        let (sender, answer) = oneshot::channel();
+        self.take(Input::Operator(Box::new(Asked {
+            actor: Text::cut("test"),
+            request,
+            reply_to: ReplyTo(sender),
+        })));
+        answer
     }
 }
 

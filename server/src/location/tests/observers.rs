@@ -291,34 +291,51 @@ fn quarter(corner: i32) -> View {
     View { every: 255, area }
 }
 
+/// So many that few views of all of them have room.
+const CROWD: usize = 10_000;
+/// As many as have.
+const FIT: u64 = (state_feed::CHARACTERS_SHOWN_MAX / CROWD) as u64;
+
+/// Somebody with a view of the whole crowd that nobody else has.
+fn enter(stage: &mut Stage, number: u64, corner: i32) {
+    let observer = Hello {
+        feed: message::Feed::State,
+        view: Some(quarter(corner)),
+        role: Role::Watcher,
+        features: protocol::FEATURE_PACKED_STATES,
+        ..hello("")
+    };
+    stage.enter(number, observer);
+}
+
 #[test]
 fn views_of_many_have_limited_room_together() {
-    const CROWD: usize = 10_000;
     let world = crowded(CROWD as u32, "Idler");
     let mut stage = Stage::new(Start { world, ..start() });
-    let enter = |stage: &mut Stage, number: u64, corner: i32| {
-        let observer = Hello {
-            feed: message::Feed::State,
-            view: Some(quarter(corner)),
-            role: Role::Watcher,
-            features: protocol::FEATURE_PACKED_STATES,
-            ..hello("")
-        };
-        stage.enter(number, observer);
-    };
-    let fit = (state_feed::CHARACTERS_SHOWN_MAX / CROWD) as u64;
-    for number in 1..=fit + 1 {
+    for number in 1..=FIT + 1 {
         enter(&mut stage, number, 1_000 + number as i32);
     }
     stage.turns(1);
-    for number in 1..=fit + 1 {
-        let expected = (number > fit).then_some(Code::CLOSE_FRAME_TOO_LARGE);
+    for number in 1..=FIT + 1 {
+        let expected = (number > FIT).then_some(Code::CLOSE_FRAME_TOO_LARGE);
         assert_eq!(stage.end(number), expected, "observer {number}");
+    }
+    // All may look elsewhere at once: what they looked at takes no room any more.
+    for number in 1..=FIT {
+        let view = quarter(1_000 + number as i32 % FIT as i32 + 1);
+        stage.take(Input::View {
+            connection: connection(number),
+            view: if number == 1 { quarter(1_500) } else { view },
+        });
+    }
+    stage.turns(1);
+    for number in 1..=FIT {
+        assert_eq!(stage.end(number), None, "observer {number}");
     }
     // Where nobody new has room, those with the view of another have.
     enter(&mut stage, 100, 2_000);
     assert_eq!(stage.end(100), Some(Code::REJECT_BUSY));
-    enter(&mut stage, 101, 1_001);
+    enter(&mut stage, 101, 1_500);
     stage.take(Input::Gone(connection(2)));
     stage.turns(1);
     assert_eq!(stage.end(101), None);

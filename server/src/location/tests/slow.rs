@@ -84,6 +84,30 @@ fn whoever_is_dropped_while_the_definition_comes_gets_a_snapshot_after_it() {
 }
 
 #[test]
+fn states_that_are_dropped_while_the_definition_comes_are_no_reproach() {
+    let mut stage = Stage::new(start());
+    let observer = Hello {
+        feed: message::Feed::State,
+        role: Role::Watcher,
+        definition: Need::Send,
+        ..hello("")
+    };
+    stage.enter(1, observer);
+    stage.turns(1);
+    for _ in 0..10 {
+        stage.take(Input::Dropped(connection(1)));
+        stage.turns(1);
+    }
+    assert_eq!(stage.end(1), None);
+    stage.defined();
+    for _ in 0..3 {
+        stage.take(Input::Dropped(connection(1)));
+        stage.turns(1);
+    }
+    assert_eq!(stage.end(1), Some(Code::CLOSE_SLOW), "now it is the states alone");
+}
+
+#[test]
 fn a_definition_may_take_longer_than_a_snapshot_lives() {
     let mut stage = Stage::new(start());
     let first = stage.join_without_definition();

@@ -1,24 +1,10 @@
 //! The State feed while the clock stands: whoever needs a state does not wait for a step.
 
 use client::Observer;
-use protocol::message::Short;
-use tokio::sync::oneshot;
 
-use super::operator::{Asked, ReplyTo, Request};
 use super::*;
 
 impl Stage {
-    fn operate(&mut self, request: Request) {
-        let (sender, _answer) = oneshot::channel();
-        let reply_to = ReplyTo(sender);
-        let actor = Short::cut("test");
-        self.take(Input::Operator(Box::new(Asked {
-            actor,
-            request,
-            reply_to,
-        })));
-    }
-
     /// A second passes in which the clock stands.
     fn stand_still(&mut self) {
         self.now_us += 1_000_000;
@@ -72,7 +58,7 @@ fn whoever_comes_while_it_is_paused_sees_what_is() {
     stage.enter(1, watching("", Role::Watcher));
     stage.turns(3);
     stage.messages(1);
-    stage.operate(Request::Pause);
+    stage.ask(Request::Pause);
     stage.stand_still();
     assert_eq!(stage.messages(1), [], "who knows it is not told again");
     let check = |stage: &mut Stage, number: u64, what: &str, expected: &[CharacterId]| {
@@ -99,7 +85,7 @@ fn whoever_comes_while_it_is_paused_sees_what_is() {
     }
     stage.take(Input::Dropped(connection(2)));
     let mut observer = check(&mut stage, 2, "after a drop", &all);
-    stage.operate(Request::Resume);
+    stage.ask(Request::Resume);
     stage.turns(5);
     for message in stage.messages(2) {
         if let ServerMessage::State(state) = message {
@@ -108,6 +94,27 @@ fn whoever_comes_while_it_is_paused_sees_what_is() {
     }
     assert_eq!(observer.tick(), Some(stage.location.next_tick() - 1));
     assert_eq!(ids(&observer), stage.everybody());
+}
+
+#[test]
+fn a_snapshot_grows_old_while_it_is_paused_too() {
+    let mut stage = Stage::new(start());
+    stage.turns(1);
+    stage.ask(Request::Pause);
+    stage.enter(
+        1,
+        Hello {
+            role: Role::Watcher,
+            ..hello("")
+        },
+    );
+    for _ in 0..60 {
+        stage.stand_still();
+    }
+    assert_eq!(stage.end(1), None);
+    stage.stand_still();
+    stage.stand_still();
+    assert_eq!(stage.end(1), Some(Code::CLOSE_SLOW));
 }
 
 #[tokio::test]
@@ -119,7 +126,7 @@ async fn whoever_comes_back_while_it_is_paused_gets_its_answers() {
     stage.command(1, 1, stop(&ann));
     stage.turns(1);
     stage.take(Input::Gone(connection(1)));
-    stage.operate(Request::Pause);
+    stage.ask(Request::Pause);
     let back = Hello {
         resume: Some(resume_of(&ann)),
         ..watching("", Role::Player)

@@ -1,22 +1,9 @@
 //! The way to another place: who may go, and who is told what.
 
-use tokio::sync::oneshot;
-
 use super::*;
-use crate::location::operator::{Asked, Destination, Reply, ReplyTo, Request};
+use crate::location::operator::Destination;
 
 impl Stage {
-    /// An operator asks; the answer comes out of this once there is one.
-    fn ask(&mut self, request: Request) -> oneshot::Receiver<Reply> {
-        let (sender, answer) = oneshot::channel();
-        self.take(Input::Operator(Box::new(Asked {
-            actor: Text::cut("test"),
-            request,
-            reply_to: ReplyTo(sender),
-        })));
-        answer
-    }
-
     fn travel(&mut self, session: u64) -> oneshot::Receiver<Reply> {
         let to = Destination {
             location: Text::cut("cellar"),
