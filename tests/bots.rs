@@ -51,6 +51,13 @@ fn a_script_walks_waits_and_expects() {
         "",
     );
     check(
+        "{\"stop\": {}}",
+        "2",
+        &["--count", "2", "--play", "0"],
+        2,
+        "nobody follows it",
+    );
+    check(
         "{\"stop\": {}}\n{\"expect\": {\"exists\": 4000}}",
         "20",
         &[],

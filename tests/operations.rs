@@ -213,7 +213,16 @@ fn whoever_travels_keeps_name_and_number() {
     let travel = json!({ "session": session, "to": "town-polygon" });
     assert_eq!(post(http, "/api/locations/town/travel", &travel).0, 409);
     done(http, "/api/locations/town/resume", &json!({}));
-    // Nor come in.
+    // Nor come in, there or where somebody has the name.
+    let namesake = in_location(hello("aNN"), "town-polygon");
+    let mut namesake = Peer::join(daemon.address, namesake);
+    let (status, answer) = post(http, "/api/locations/town/travel", &travel);
+    assert_eq!(
+        (status, &answer["error"]),
+        (409, &json!("somebody is there already"))
+    );
+    namesake.peer.send(&ClientMessage::Goodbye);
+    assert_eq!(namesake.peer.closed(), Some(Code::CLOSE_GOODBYE));
     done(http, "/api/locations/town-polygon/pause", &json!({}));
     let refused = || post(http, "/api/locations/town/travel", &travel);
     assert_eq!(refused().0, 409);

@@ -7,7 +7,7 @@ import base64
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .messages import CLAIMS, CLIENT, FRAME_BYTES_MAX, PACKED_STATES, SERVER, VERSION, Message
+from .messages import CLAIMS, CLIENT, COMMAND, FRAME_BYTES_MAX, PACKED_STATES, SERVER, VERSION, Message
 from .observer import Observer
 from .wire import WireError, decode, encode
 
@@ -76,6 +76,7 @@ class Client:
         self.unanswered: dict[int, dict[str, Any]] = {}
         self.answers: dict[int, Message] = {}
         self.writer: asyncio.StreamWriter | None = None
+        self.connected = False
         self.leaving = False
         self.redirect: dict[str, Any] | None = None
 
@@ -86,12 +87,14 @@ class Client:
 
     def command(self, name: str, at_tick: int | None = None, **fields: Any) -> int:
         """Gives a command for its own character, unless the fields say another; its sequence."""
+        if COMMAND.has(name, "character") and "character" not in fields:
+            fields["character"] = self.character
         sequence, self.next_sequence = self.next_sequence, self.next_sequence + 1
-        fields.setdefault("character", self.character)
         given = {"sequence": sequence, "at_tick": at_tick, "command": (name, fields)}
         encode(CLIENT, ("Command", given))  # a mistake is found before anything is kept
         self.unanswered[sequence] = given
-        self.send(("Command", given))
+        if self.connected:
+            self.send(("Command", given))
         return sequence
 
     def leave(self) -> None:
@@ -123,6 +126,7 @@ class Client:
                 if not self.leaving and not self.redirect and silent > self.patience:
                     raise ConnectionError(f"no connection: {error}") from error
             finally:
+                self.connected = False
                 if self.writer is not None:
                     self.writer.close()
                     self.writer = None
@@ -198,6 +202,7 @@ class Client:
         }
         self.hello["ticket"] = None
         self.observer = Observer()
+        self.connected = True
         for given in self.unanswered.values():
             self.send(("Command", given))
 

@@ -214,6 +214,10 @@ class Enum:
         self.variants = list(variants)
         self.numbers = {name: number for number, (name, _) in enumerate(self.variants)}
 
+    def has(self, name: str, field: str) -> bool:
+        """Whether a variant has this field."""
+        return field in getattr(self.variants[self.numbers[name]][1], "fields", {})
+
     def encode(self, value: tuple[str, Any], out: bytearray) -> None:
         name, fields = value
         number = self.numbers[name]

@@ -127,6 +127,25 @@ class Session(unittest.IsolatedAsyncioTestCase):
             await self.welcomed(self.client(here), 2)
         self.assertEqual((caught.exception.code, hellos), (307, []))
 
+    async def test_commands_wait_for_the_welcome_and_have_the_fields_that_they_have(self) -> None:
+        async def late(peer: Peer) -> None:
+            with self.assertRaises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await peer.reader.read(1)
+            peer.send(*WELCOME)
+            heard = []
+            for _ in range(2):
+                length = int.from_bytes(await peer.reader.readexactly(4), "little")
+                heard.append(decode(CLIENT, await peer.reader.readexactly(length))[1]["command"])
+            self.assertEqual(heard, [("SwitchMap", {"map": "day"}), ("Stop", {"character": 3})])
+            await peer.reader.readuntil(GOODBYE)
+
+        address, _ = await self.serve(late)
+        client = self.client(address)
+        client.command("SwitchMap", map="day")
+        client.command("Stop", character=3)
+        await self.welcomed(client, 1)
+
     async def test_a_location_that_lets_nobody_in_is_not_asked_for_ever(self) -> None:
         for code in (103, 104, 118, 119):
             with self.subTest(code):

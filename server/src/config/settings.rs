@@ -118,7 +118,12 @@ impl Config {
                 let rule = "http.token is set, too: only one of them can hold";
                 self.problem("http.tokenFile", rule, problems);
             }
-            return self.text("http.token").map(str::to_owned);
+            let token = self.text("http.token")?;
+            if !is_bearer(token) {
+                self.problem("http.token", BEARER, problems);
+                return None;
+            }
+            return Some(token.to_owned());
         }
         match read_token(self.text("http.tokenFile").unwrap_or_default()) {
             Ok(token) => Some(token),
@@ -291,11 +296,21 @@ struct Named<'a> {
     own: Option<&'a BTreeMap<&'static str, Entry>>,
 }
 
+/// What a header can carry.
+const BEARER: &str = "a token is one word of letters, digits and signs of ASCII";
+
+fn is_bearer(token: &str) -> bool {
+    token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 fn read_token(file: &str) -> Result<String, String> {
     let (_, text) = super::read(Path::new(file)).map_err(|problems| problems.to_string())?;
     let token = text.trim();
     if (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
-        return Ok(token.to_owned());
+        return match is_bearer(token) {
+            true => Ok(token.to_owned()),
+            false => Err(format!("{file}: {BEARER}")),
+        };
     }
     Err(format!(
         "{file}: a token of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes is expected"

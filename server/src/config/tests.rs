@@ -94,7 +94,7 @@ fn every_problem_has_its_place_and_a_near_name() {
         ],
     );
     check(
-        "location = [3]\n[admission]\naudience = \"\"\n[log]\nlevel = \"a=b=c\"\n",
+        "location = [3]\n[admission]\naudience = \"\"\n[log]\nlevel = \"warn,debgu\"\n",
         &[("LOCKSTEPD_HTTP__TOKEN", "short")],
         &[
             "etc/lockstepd.toml: line 1: location: a table is expected",
@@ -172,6 +172,11 @@ fn keys_that_do_not_go_together_are_refused() {
         "[admission]\ntls = \"proxy\"\ntlsKey = \"a\"\n",
         &[("LOCKSTEPD_ADMISSION__TLS_CERTIFICATE", "b")],
         &["LOCKSTEPD_ADMISSION__TLS_CERTIFICATE: admission.tls is \"proxy\""],
+    );
+    check(
+        "[http]\ntoken = \"two words are no token\"\n",
+        &[],
+        &["etc/lockstepd.toml: line 2: http.token: a token is one word"],
     );
     // Insecure is the game's port, and TLS of the pages; their token it is not.
     let insecure = "[admission]\ninsecure = true\n[http]\nlisten = \"[::]:7780\"\n";

@@ -5,6 +5,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 use super::keys::Kind;
@@ -108,7 +109,10 @@ impl Value {
                 (bytes_min..=bytes_max).contains(&text.len())
             }
             (Kind::Filter(bytes_max), Self::Text(text)) => {
-                text.len() <= bytes_max && EnvFilter::try_new(text).is_ok()
+                // A word alone would be a module of that name, and a level that is misspelt silence.
+                let is_level =
+                    |word: &str| word.contains(['=', '[']) || word.trim().parse::<LevelFilter>().is_ok();
+                text.len() <= bytes_max && EnvFilter::try_new(text).is_ok() && text.split(',').all(is_level)
             }
             (Kind::Paths, Self::List(items)) => {
                 items.len() <= LIST_MAX && items.iter().all(|item| !item.is_empty() && !item.contains('\0'))

@@ -246,6 +246,10 @@ async fn passage(
     let sessions = sessions_of(from, headers).await?;
     let session = sessions.iter().find(|other| other.session == session);
     let session = session.ok_or_else(|| refused("no such session"))?;
+    let room = Request::Room(Text::cut(&session.name), session.role);
+    if let Reply::Refused(reason) = reply(to, headers, room).await? {
+        return Err(refused(reason));
+    }
     let issued = pages.directory.travels.issue(session, &to.name, unix_seconds());
     issued.map_err(refused)
 }

@@ -107,7 +107,10 @@ impl Guard {
         if OPEN.contains(&asked.path) || self.is_preflight(asked) {
             return Ok(());
         }
-        let shown = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        let shown = text(header::AUTHORIZATION).and_then(|value| {
+            let (scheme, shown) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("Bearer").then_some(shown)
+        });
         self.judge_token(&token, shown, caller, now)
     }
 

@@ -4,7 +4,7 @@
 use protocol::message::{Role, Short};
 use protocol::{Code, ServerMessage};
 use sim::bounded::Text;
-use sim::{CharacterId, Command};
+use sim::{CharacterId, Command, Name};
 use tokio::sync::oneshot;
 
 use super::outbox::Parcel;
@@ -40,6 +40,8 @@ pub(crate) enum Request {
     Step(u32),
     /// To record the whole World now.
     Keyframe,
+    /// Whether somebody of this name and role could come.
+    Room(Name, Role),
     /// To send a session to another place: its character leaves, then it is told where to go.
     Travel {
         /// Which.
@@ -142,6 +144,12 @@ impl Location {
             Request::Sessions => {
                 out.push(Output::Reply(reply_to, Reply::Sessions(self.sessions())));
                 return;
+            }
+            Request::Room(name, role) => {
+                let next_tick = self.next_tick();
+                let room = self.check_room(&name, role).map(|()| Reply::Done { next_tick });
+                let reply = room.unwrap_or_else(|(_, message)| Reply::Refused(message));
+                return out.push(Output::Reply(reply_to, reply));
             }
             Request::Step(turns) => return self.step(turns, &actor, reply_to, now_us, out),
             Request::Travel { session, to } => return self.send_away(session, to, &actor, reply_to, out),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use protocol::frame::FRAME_BYTES_FROM_CLIENT_MAX;
 use protocol::message::Role;
 use protocol::{ClientMessage, Code, FrameError, FrameReader, ServerMessage, wire};
-use tokio::io::{AsyncRead, ReadHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadHalf};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::{Ended, close, may_send, read_before};
 use crate::location::outbox::{Outbox, TOO_SLOW};
@@ -57,8 +57,10 @@ impl Listening {
                 };
                 last_message = Instant::now();
                 frame_begun = None;
-                if let Err(ended) = self.hear(&payload, knows_welcome).await {
-                    return ended;
+                match self.hear(&payload, knows_welcome).await {
+                    Ok(Heard::More) => {}
+                    Ok(Heard::Goodbye) => return outlast(reader).await,
+                    Err(ended) => return ended,
                 }
             }
             let now = Instant::now();
@@ -81,7 +83,7 @@ impl Listening {
         }
     }
 
-    async fn hear(&mut self, payload: &[u8], knows_welcome: bool) -> Result<(), Ended> {
+    async fn hear(&mut self, payload: &[u8], knows_welcome: bool) -> Result<Heard, Ended> {
         let Ok(message) = wire::decode_client(payload) else {
             return Err(close(Code::CLOSE_BAD_FRAME, "not a message"));
         };
@@ -116,7 +118,11 @@ impl Listening {
             ClientMessage::Ping { nonce } => {
                 let server_us = self.location.now_us();
                 let room = self.outbox.pong(&ServerMessage::Pong { nonce, server_us });
-                return if room { Ok(()) } else { Err(Ended::By(TOO_SLOW)) };
+                return if room {
+                    Ok(Heard::More)
+                } else {
+                    Err(Ended::By(TOO_SLOW))
+                };
             }
             ClientMessage::Hello(_) => return Err(close(Code::CLOSE_UNEXPECTED, "a second Hello")),
             // The location knows whether it asked.
@@ -132,6 +138,10 @@ impl Listening {
                 bytes: bytes.into_bytes(),
             },
         };
+        let heard = match input {
+            Input::Goodbye(_) => Heard::Goodbye,
+            _ => Heard::More,
+        };
         let kib = payload.len().div_ceil(1024) as u32;
         // The semaphore is never closed.
         let permit = Arc::clone(&self.credit).acquire_many_owned(kib).await.ok();
@@ -140,6 +150,23 @@ impl Listening {
             entrant: None,
             permit,
         });
-        Ok(())
+        Ok(heard)
     }
+}
+
+/// What comes next from a peer.
+enum Heard {
+    /// Whatever it likes.
+    More,
+    /// Nothing that is heard.
+    Goodbye,
+}
+
+/// After a Goodbye the location closes, once it has answered what came before. Until then nothing that comes is heard, and a
+/// peer that says no more may still be listening.
+async fn outlast<S: AsyncRead>(reader: &mut ReadHalf<S>) -> Ended {
+    let mut unheard = [0; 1024];
+    while matches!(reader.read(&mut unheard).await, Ok(1..)) {}
+    sleep(IDLE_DEADLINE).await;
+    Ended::Gone
 }

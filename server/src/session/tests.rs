@@ -382,6 +382,36 @@ async fn confirms(hello: Hello) {
     ));
 }
 
+/// After a Goodbye nothing is heard, whatever it is, and who only stops talking hears the last words.
+#[tokio::test(start_paused = true)]
+async fn a_goodbye_is_the_last_that_is_heard() {
+    let hello = Box::new(hello());
+    for more in [
+        client_frame(&ClientMessage::Ping { nonce: 1 }),
+        client_frame(&ClientMessage::Hello(hello)),
+        vec![0; 4],
+        vec![0xff; 64],
+        Vec::new(),
+    ] {
+        let (mut stream, inputs, outbox) = admitted().await;
+        let bytes = [client_frame(&ClientMessage::Goodbye), more].concat();
+        stream.write_all(&bytes).await.expect("a pipe");
+        stream.shutdown().await.expect("a pipe");
+        while !matches!(inputs.try_recv(), Ok(envelope) if matches!(envelope.input, Input::Goodbye(_))) {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(HANDSHAKE_DEADLINE).await;
+        let (code, message) = (Code::CLOSE_GOODBYE, "");
+        outbox.push(Parcel::Close { code, message }, std::time::Instant::now());
+        assert_eq!(last_code(&mut stream).await, Some(code), "{bytes:02x?}");
+        assert!(
+            inputs
+                .try_iter()
+                .all(|envelope| matches!(envelope.input, Input::Gone(_)))
+        );
+    }
+}
+
 /// A peer that is slow to read asks for a Pong after the location has said its last word.
 #[tokio::test(start_paused = true)]
 async fn a_ping_after_the_last_word_takes_nothing_from_it() {

@@ -200,6 +200,12 @@ impl Plan {
         sim::check_name(&longest).map_err(|error| bad_input(format_args!("--name {longest}: {error}")))?;
         let script = arguments.script.as_deref().map(ScriptFile::read).transpose()?;
         let manners = arguments.profile.manners(arguments.count).map_err(bad_input)?;
+        let mut playing = manners.iter().take(arguments.play.unwrap_or(u32::MAX) as usize);
+        if script.is_some() && !playing.any(|manner| *manner == Manner::Good) {
+            return Err(bad_input(
+                "--script: nobody follows it with this --play and these shares",
+            ));
+        }
         let started = Instant::now();
         Ok(Self {
             script,

@@ -123,7 +123,7 @@ Examples:
 SIGINT and SIGTERM end it in order: everybody is told, the journal is closed, a summary is printed.
 SIGHUP reads the configuration, ticket keys, certificate, token and bans.json (in the data folder) again; what cannot
 change without a restart is named; nobody loses a connection but who is banned.
-A second signal to end changes nothing; SIGKILL waits for nothing, and the next start repairs what it left.
+A second signal ends a drain at once; SIGKILL waits for nothing, and the next start repairs what it left.
 The next start with the same location, maps and tick rate goes on where this one ended.";
 
 /// Form of the log.

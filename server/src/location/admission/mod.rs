@@ -111,12 +111,7 @@ impl Location {
         if needs_character || !name.is_empty() {
             sim::check_name(name).map_err(|_| (Code::REJECT_NAME_INVALID, "not a name"))?;
         }
-        self.roster
-            .check_new(name, role, self.rules.players_max)
-            .map_err(|code| (code, "somebody is there already"))?;
-        if self.names.contain(name, &self.world) {
-            return Err((Code::REJECT_NAME_TAKEN, "a character has this name"));
-        }
+        self.check_room(name, role)?;
         if travels.is_some_and(|number| self.roster.get_mut(number).is_some()) {
             return Err((Code::REJECT_ALREADY_CONNECTED, "that session is here already"));
         }
@@ -182,6 +177,19 @@ impl Location {
                 Code::REJECT_FEED_NOT_ALLOWED,
                 "the Lockstep feed is not for this role here",
             ));
+        }
+        Ok(())
+    }
+
+    /// Whether there is a place for somebody of this name and role.
+    pub(in crate::location) fn check_room(&mut self, name: &str, role: Role) -> Result<(), Refusal> {
+        let check = self.roster.check_new(name, role, self.rules.players_max);
+        check.map_err(|code| match code {
+            Code::REJECT_FULL => (code, "nobody more has a place there"),
+            code => (code, "somebody is there already"),
+        })?;
+        if self.names.contain(name, &self.world) {
+            return Err((Code::REJECT_NAME_TAKEN, "a character has this name"));
         }
         Ok(())
     }

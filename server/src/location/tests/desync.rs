@@ -73,6 +73,33 @@ fn a_wrong_digest_is_named_once_and_healed_on_request() {
     assert_eq!((counters.desyncs, counters.resyncs, counters.digests), (1, 2, 3));
 }
 
+/// Whoever does not step the World learns nothing by a digest, and takes no report from those who do.
+#[test]
+fn a_digest_of_somebody_who_does_not_simulate_says_nothing() {
+    let mut stage = Stage::new(start());
+    for (number, feed) in [(1, message::Feed::State), (2, message::Feed::Answers)] {
+        let watching = Hello {
+            feed,
+            ..hello(&format!("Ann {number}"))
+        };
+        stage.enter(number, watching);
+    }
+    stage.turns(25);
+    for number in [1, 2] {
+        stage.messages(number);
+        let connection = connection(number);
+        stage.take(Input::Digest {
+            connection,
+            tick: 25,
+            digest: 1,
+        });
+        assert_eq!(stage.messages(number), []);
+    }
+    assert!(stage.recomputations.is_empty());
+    let counters = stage.location.counters();
+    assert_eq!((counters.desyncs, counters.digests_ignored), (0, 2));
+}
+
 #[test]
 fn while_the_clock_stands_a_snapshot_does_not_wait_for_a_turn() {
     let mut stage = Stage::new(start());
