@@ -246,7 +246,7 @@ async fn passage(
     let sessions = sessions_of(from, headers).await?;
     let session = sessions.iter().find(|other| other.session == session);
     let session = session.ok_or_else(|| refused("no such session"))?;
-    let room = Request::Room(Text::cut(&session.name), session.role);
+    let room = Request::Room(session.clone());
     if let Reply::Refused(reason) = reply(to, headers, room).await? {
         return Err(refused(reason));
     }

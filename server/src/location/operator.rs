@@ -4,7 +4,7 @@
 use protocol::message::{Role, Short};
 use protocol::{Code, ServerMessage};
 use sim::bounded::Text;
-use sim::{CharacterId, Command, Name};
+use sim::{CharacterId, Command};
 use tokio::sync::oneshot;
 
 use super::outbox::Parcel;
@@ -40,8 +40,8 @@ pub(crate) enum Request {
     Step(u32),
     /// To record the whole World now.
     Keyframe,
-    /// Whether somebody of this name and role could come.
-    Room(Name, Role),
+    /// Whether somebody who is elsewhere could come.
+    Room(SessionInfo),
     /// To send a session to another place: its character leaves, then it is told where to go.
     Travel {
         /// Which.
@@ -145,9 +145,11 @@ impl Location {
                 out.push(Output::Reply(reply_to, Reply::Sessions(self.sessions())));
                 return;
             }
-            Request::Room(name, role) => {
+            Request::Room(traveller) => {
                 let next_tick = self.next_tick();
-                let room = self.check_room(&name, role).map(|()| Reply::Done { next_tick });
+                let room = self
+                    .check_traveller(&traveller)
+                    .map(|()| Reply::Done { next_tick });
                 let reply = room.unwrap_or_else(|(_, message)| Reply::Refused(message));
                 return out.push(Output::Reply(reply_to, reply));
             }

@@ -16,6 +16,7 @@ pub(super) use self::names::Names;
 use crate::admission::Refusal;
 use crate::journal::record::{Record, SessionState};
 use crate::location::borrowed::Borrowed;
+use crate::location::operator::SessionInfo;
 use crate::location::outbox::Parcel;
 use crate::location::roster::{Connection, Feed, GRACE_US, Phase, Token};
 use crate::location::showing::viewer;
@@ -77,19 +78,8 @@ impl Location {
         if !self.roster.has_room_for_tickets() {
             return Err((Code::REJECT_FULL, "too many tickets to remember"));
         }
-        let is_full = self.roster.is_full(claims.role, self.rules.players_max);
-        match self.roster.of_subject(&claims.subject, claims.role) {
-            Some(session) if session.connection().is_some() || session.parting => {
-                Err((Code::REJECT_ALREADY_CONNECTED, "connected already"))
-            }
-            // Others may have come meanwhile.
-            Some(session) if matches!(session.phase, Phase::Away) && is_full => {
-                Err((Code::REJECT_FULL, "no place is free"))
-            }
-            Some(session) => {
-                let number = session.number;
-                self.take_over(number, claims, connection, now_us, out)
-            }
+        match self.session_of(&claims.subject, claims.role)? {
+            Some(number) => self.take_over(number, claims, connection, now_us, out),
             None => {
                 let travels = visitor.travels;
                 self.open(&claims.name, claims.role, Some(claims), travels, connection, out)
@@ -181,8 +171,31 @@ impl Location {
         Ok(())
     }
 
+    /// The session that the subject of a ticket takes over, if there is one.
+    fn session_of(&self, subject: &str, role: Role) -> Result<Option<u64>, Refusal> {
+        let is_full = self.roster.is_full(role, self.rules.players_max);
+        match self.roster.of_subject(subject, role) {
+            Some(session) if session.connection().is_some() || session.parting => {
+                Err((Code::REJECT_ALREADY_CONNECTED, "connected already"))
+            }
+            // Others may have come meanwhile.
+            Some(session) if matches!(session.phase, Phase::Away) && is_full => {
+                Err((Code::REJECT_FULL, "no place is free"))
+            }
+            session => Ok(session.map(|session| session.number)),
+        }
+    }
+
+    /// Whether somebody who is elsewhere could come here.
+    pub(in crate::location) fn check_traveller(&mut self, traveller: &SessionInfo) -> Result<(), Refusal> {
+        match self.session_of(&traveller.subject, traveller.role)? {
+            Some(_) => Ok(()),
+            None => self.check_room(&traveller.name, traveller.role),
+        }
+    }
+
     /// Whether there is a place for somebody of this name and role.
-    pub(in crate::location) fn check_room(&mut self, name: &str, role: Role) -> Result<(), Refusal> {
+    fn check_room(&mut self, name: &str, role: Role) -> Result<(), Refusal> {
         let check = self.roster.check_new(name, role, self.rules.players_max);
         check.map_err(|code| match code {
             Code::REJECT_FULL => (code, "nobody more has a place there"),

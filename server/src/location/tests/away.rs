@@ -1,5 +1,6 @@
 //! Those whose character stays while they are gone, and tokens that are over or not yet.
 
+use super::operator::SessionInfo;
 use super::*;
 
 /// A location for so many players, where characters stay.
@@ -44,6 +45,38 @@ fn those_who_are_away_take_nobodys_place() {
     stage.leaves(2);
     let again = stage.join_by_ticket(5, "Ann");
     assert_eq!((again.session, again.characters), (ann.session, ann.characters));
+}
+
+/// Whoever is about to come from another location has a place where their own character stands, and not where another has
+/// their name.
+#[test]
+fn a_traveller_has_a_place_where_its_character_stands() {
+    let mut stage = Stage::new(staying(2));
+    stage.join_by_ticket(1, "Ann");
+    stage.leaves(1);
+    stage.join_by_ticket(2, "Bob");
+    let mut check = |subject: &str, name: &str, expected: Option<&str>| {
+        let traveller = SessionInfo {
+            session: 9,
+            subject: subject.to_owned(),
+            name: name.to_owned(),
+            role: Role::Player,
+            feed: None,
+            state: "connected",
+            characters: Vec::new(),
+        };
+        let mut answer = stage.ask(Request::Room(traveller));
+        let refused = match answer.try_recv().expect("at once") {
+            Reply::Refused(reason) => Some(reason),
+            _ => None,
+        };
+        assert_eq!(refused, expected, "{subject} as {name}");
+    };
+    check("Ann", "Ann", None);
+    check("Bob", "Bob", Some("connected already"));
+    check("Cem", "aNN", Some("somebody is there already"));
+    check("Cem", "Guard Aldo", Some("a character has this name"));
+    check("Cem", "Cem", None);
 }
 
 #[test]
