@@ -15,7 +15,7 @@ use crate::harness::Daemon;
 use crate::peer::{Admitted, Peer, hello, without_definition};
 use crate::serve::{ANY_PORT, verify};
 
-const TEN_YEARS_S: u64 = 3_650 * 24 * 60 * 60;
+const TEN_YEARS_S: i64 = 3_650 * 24 * 60 * 60;
 /// Turns that are watched after each jump.
 const TURNS: usize = 20;
 /// Ticks that a busy machine might lose; ten years are billions.
@@ -83,12 +83,11 @@ fn a_clock_that_jumps_moves_nothing_but_tickets() {
             last = tick;
         }
     };
-    let jump = i64::try_from(TEN_YEARS_S).expect("small");
     let mut ann = Peer::join(daemon.address, of("Ann", 0));
     let own = ann.own();
     for (number, offset, wrong) in [
-        (0, jump, Code::REJECT_TICKET_EXPIRED),
-        (1, -jump, Code::REJECT_TICKET_INVALID),
+        (0, TEN_YEARS_S, Code::REJECT_TICKET_EXPIRED),
+        (1, -TEN_YEARS_S, Code::REJECT_TICKET_INVALID),
         (2, 0, Code::REJECT_TICKET_USED),
     ] {
         set(&clock, offset);
@@ -104,7 +103,7 @@ fn a_clock_that_jumps_moves_nothing_but_tickets() {
         go_on();
     }
     // Whatever the time is at the next start, it goes on where it was.
-    set(&clock, -jump);
+    set(&clock, -TEN_YEARS_S);
     let address = daemon.address.to_string();
     daemon.kill();
     let daemon = Daemon::start_with(&data, &address, &flags, &variables);

@@ -5,34 +5,11 @@ mod common;
 
 use client::{Client, ClientEvent, DownloadError, Ending, SessionError, Tickets};
 use common::Authority;
-use common::server::{Peer, Server, both, ending, loaded, until};
+use common::server::{Server, both, ending, kick, kicked, loaded, until};
+use protocol::ServerMessage;
 use protocol::message::{Feed, Need, Role, Welcome};
 use protocol::ticket::{Claims, KeyId, SigningKey};
-use protocol::{Code, ServerMessage};
 use sim::bounded::{List, Text};
-
-/// That was all: the client does not come back.
-async fn kick(mut peer: Peer) {
-    peer.send([ServerMessage::Close {
-        code: Code::CLOSE_KICKED,
-        message: Text::default(),
-    }])
-    .await;
-}
-
-async fn kicked(client: &mut Client) {
-    let end = ending(client).await;
-    assert!(
-        matches!(
-            end,
-            Ending::Closed {
-                code: Code::CLOSE_KICKED,
-                ..
-            }
-        ),
-        "{end}"
-    );
-}
 
 #[tokio::test]
 async fn whoever_wants_the_definition_gets_it_with_any_feed() {

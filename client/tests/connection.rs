@@ -5,7 +5,7 @@ mod common;
 
 use client::{Answer, Client, ClientEvent, Ending};
 use common::Authority;
-use common::server::{Server, both, ending, loaded, until};
+use common::server::{Server, both, ending, kick, kicked, loaded, until};
 use protocol::message::{Desync, Need, Resume, Welcome};
 use protocol::{ClientMessage, Code, ServerMessage, handshake};
 use sim::bounded::List;
@@ -293,11 +293,7 @@ async fn a_session_that_is_over_is_joined_anew() {
             ..authority.welcome()
         })
         .await;
-        peer.send([ServerMessage::Close {
-            code: Code::CLOSE_KICKED,
-            message: Default::default(),
-        }])
-        .await;
+        kick(peer).await;
     };
     let use_it = async {
         let mut options = server.options();
@@ -309,17 +305,7 @@ async fn a_session_that_is_over_is_joined_anew() {
             _ => None,
         });
         assert_eq!(lost.await, (Code::REJECT_RESUME_INVALID, vec![1]));
-        let end = ending(&mut client).await;
-        assert!(
-            matches!(
-                end,
-                Ending::Closed {
-                    code: Code::CLOSE_KICKED,
-                    ..
-                }
-            ),
-            "{end}"
-        );
+        kicked(&mut client).await;
         assert_eq!(client.statistics().reconnects, 1);
     };
     both(play, use_it).await;

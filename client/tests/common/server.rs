@@ -7,7 +7,8 @@ use bytes::BytesMut;
 use client::{Client, ClientEvent, Ending, Options, Reconnect};
 use protocol::frame::{self, FRAME_BYTES_FROM_CLIENT_MAX, FRAME_BYTES_FROM_SERVER_MAX};
 use protocol::message::{Hello, Welcome};
-use protocol::{ClientMessage, FrameReader, ServerMessage, wire};
+use protocol::{ClientMessage, Code, FrameReader, ServerMessage, wire};
+use sim::bounded::Text;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -113,6 +114,30 @@ pub(crate) async fn ending(client: &mut Client) -> Ending {
         }
     }
     panic!("it ended without a word")
+}
+
+/// That was all: the client does not come back.
+pub(crate) async fn kick(mut peer: Peer) {
+    peer.send([ServerMessage::Close {
+        code: Code::CLOSE_KICKED,
+        message: Text::default(),
+    }])
+    .await;
+}
+
+/// It ends so.
+pub(crate) async fn kicked(client: &mut Client) {
+    let end = ending(client).await;
+    assert!(
+        matches!(
+            end,
+            Ending::Closed {
+                code: Code::CLOSE_KICKED,
+                ..
+            }
+        ),
+        "{end}"
+    );
 }
 
 pub(crate) async fn loaded(client: &mut Client) -> u64 {

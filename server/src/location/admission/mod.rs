@@ -102,7 +102,7 @@ impl Location {
             sim::check_name(name).map_err(|_| (Code::REJECT_NAME_INVALID, "not a name"))?;
         }
         self.check_room(name, role)?;
-        if travels.is_some_and(|number| self.roster.get_mut(number).is_some()) {
+        if travels.is_some_and(|number| self.roster.get(number).is_some()) {
             return Err((Code::REJECT_ALREADY_CONNECTED, "that session is here already"));
         }
         let borrowed = self.borrow(listed)?;
